@@ -1,0 +1,74 @@
+package credential
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// minSecret is the shortest HS256 key in bytes, as RFC 7518 section 3.2 has it.
+const minSecret = 32
+
+var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// key signs and verifies with one secret and one algorithm, chosen when the key
+// was read and never by what a credential says of itself.
+type key struct {
+	id     string
+	method jwt.SigningMethod
+	header string // the first segment of all that this key signs
+	// The secret is held by closures: nothing that prints values by reflection,
+	// a failed assertion say, can reach it.
+	signed func(*jwt.Token) (string, error)
+	verify jwt.Keyfunc
+}
+
+// parseKey reads what follows the key id: base64, or ed25519:base64. Its errors
+// repeat nothing of the text.
+func parseKey(id, text string) (*key, error) {
+	if seed, ok := strings.CutPrefix(text, "ed25519:"); ok {
+		b, err := decode(seed)
+		if err != nil || len(b) != ed25519.SeedSize {
+			return nil, errors.New("an ed25519 seed must be 32 bytes of base64")
+		}
+		private := ed25519.NewKeyFromSeed(b)
+		return newKey(id, jwt.SigningMethodEdDSA, private, private.Public())
+	}
+	secret, err := decode(text)
+	if err != nil || len(secret) < minSecret {
+		return nil, errors.New("a key must be base64 of at least 32 bytes")
+	}
+	return newKey(id, jwt.SigningMethodHS256, secret, secret)
+}
+
+func newKey(id string, method jwt.SigningMethod, signing, verifying any) (*key, error) {
+	k := &key{
+		id:     id,
+		method: method,
+		signed: func(t *jwt.Token) (string, error) { return t.SignedString(signing) },
+		verify: func(*jwt.Token) (any, error) { return verifying, nil },
+	}
+	text, err := k.token(&claims{}).SigningString()
+	if err != nil {
+		return nil, err
+	}
+	k.header, _, _ = strings.Cut(text, ".")
+	return k, nil
+}
+
+func (k *key) token(c *claims) *jwt.Token {
+	t := jwt.NewWithClaims(k.method, c)
+	t.Header["kid"] = k.id
+	return t
+}
+
+// decode takes base64 in either alphabet, padded or not: people make keys with
+// different tools.
+func decode(s string) ([]byte, error) {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	return base64.RawStdEncoding.DecodeString(s)
+}

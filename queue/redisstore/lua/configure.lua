@@ -1,0 +1,32 @@
+-- configure.lua puts settings in force, or begins a generation of the room.
+--
+-- ARGV: 1 now  2 'update' or 'create'  3 generation  4 version  5 highest score
+--       known to have been given (create)  then field, value ... of conf
+-- Returns: OK; INIT or GEN (an update of what is not there).
+--
+-- Safe to repeat: a version or generation that is not newer changes nothing.
+-- create is called only with a number just won in Postgres.
+local mode, generation, version, last = ARGV[2], number(3), number(4), number(5)
+if generation < 1 or #ARGV % 2 ~= 1 or #ARGV > 205 then error('ERR malformed settings') end
+
+if mode == 'update' then
+  local bad = unbegun() or other_generation(generation)
+  if bad then return bad end
+  if version <= (tonumber(call('HGET', CONF, 'version')) or 0) then return reply('OK') end
+  ready_to_write()
+elseif mode == 'create' then
+  if C.generation >= generation then return reply('OK') end
+  local kept = call('HMGET', STATE, 'term', 'leader')
+  last = math.max(last, S.last)
+  for i = 1, #KEYS do call('UNLINK', KEYS[i]) end
+  C.generation = generation
+  call('HSET', STATE, 'time', f(now), 'last', f(last), 'listen_since', f(now), 'term', kept[1] or '0', 'leader', kept[2] or '')
+  call('HSET', CONF, 'began', f(now))
+else
+  error('ERR mode must be update or create')
+end
+call('HSET', CONF, 'generation', f(generation), 'version', f(version), unpack(ARGV, 6))
+if mode == 'create' then
+  call('HSET', STATE, 'tat', f(now - tonumber(call('HGET', CONF, 'interval'))))
+end
+return reply('OK')

@@ -1,0 +1,79 @@
+-- lanes.lua stands between the prelude and reserve: who comes next.
+
+-- walk_lanes chooses up to n members from the fronts of the lanes, passing over
+-- those who have gone silent. It looks at 2,000 members and moves 500 at most.
+-- Lanes share by weight (stride scheduling): the lane with the lowest pass is
+-- served, then its pass moves on by 1/weight. A lane with nobody left is moved
+-- up to the others, so being empty earns no credit.
+local function walk_lanes(n)
+  local since, looked = listen_since(), 0
+  local out = { chosen = {}, silent = {}, left = false }
+
+  local function next_of(w)
+    while true do
+      local e = w.ahead[w.at]
+      if e then return e end
+      local size = math.min(500, 2000 - looked, math.max(n - #out.chosen, 16))
+      if w.over or size <= 0 or #out.silent + #out.chosen >= 500 then
+        if not w.over then out.left = true end
+        return nil
+      end
+      local found = call('ZRANGE', LANE[w.lane], w.from, w.from + size - 1, 'WITHSCORES')
+      w.over = #found < 2 * size
+      w.from, w.ahead, w.at, looked = w.from + #found / 2, {}, 1, looked + #found / 2
+      if #found == 0 then return nil end
+      local members = {}
+      for i = 1, #found, 2 do members[#members + 1] = found[i] end
+      local seen = call('ZMSCORE', SEEN, unpack(members))
+      for i, m in ipairs(members) do
+        local entry = { lane = w.lane, member = m, score = f(tonumber(found[2 * i])) }
+        if is_silent(seen[i], since) then
+          out.silent[#out.silent + 1] = entry
+        else
+          w.ahead[#w.ahead + 1] = entry
+        end
+      end
+    end
+  end
+
+  local lanes = {}
+  for lane = 0, C.lanes - 1 do
+    local pass = tonumber(call('HGET', STATE, 'pass' .. lane)) or 0
+    local weight = tonumber(call('HGET', CONF, 'weight' .. lane)) or 1
+    lanes[#lanes + 1] = { lane = lane, pass = pass, stride = 1 / weight, from = 0, ahead = {}, at = 1 }
+  end
+  while #out.chosen < n do
+    local pick
+    for _, w in ipairs(lanes) do
+      if next_of(w) and (not pick or w.pass < pick.pass) then pick = w end
+    end
+    if not pick then break end
+    out.chosen[#out.chosen + 1] = next_of(pick)
+    pick.at, pick.pass = pick.at + 1, pick.pass + pick.stride
+  end
+
+  local lowest
+  for _, w in ipairs(lanes) do
+    if w.ahead[w.at] or not w.over then
+      out.left = true
+      lowest = math.min(lowest or w.pass, w.pass)
+    end
+  end
+  for _, w in ipairs(lanes) do
+    local pass = lowest and math.max(w.pass - lowest, 0) or 0
+    call('HSET', STATE, 'pass' .. w.lane, string.format('%.17g', pass))
+  end
+  return out
+end
+
+-- leave_lanes takes entries of walk_lanes out of their lanes.
+local function leave_lanes(entries)
+  local of_lane, all = {}, {}
+  for _, e in ipairs(entries) do
+    of_lane[e.lane] = of_lane[e.lane] or {}
+    table.insert(of_lane[e.lane], e.member)
+    all[#all + 1] = e.member
+  end
+  for lane, members in pairs(of_lane) do many('ZREM', LANE[lane], members) end
+  many('ZREM', SEEN, all)
+end

@@ -1,0 +1,41 @@
+-- leave.lua takes a member out of the room: by their own wish, or an operator's.
+--
+-- ARGV: 1 now  2 member  3 score of the place, '' for any  4 LEFT or EVICTED
+-- Returns: OK; NONE (no such place, any more); BUSY with 'wait' (an order is running).
+--
+-- Safe to repeat and safe when late: a member who has entered again stands at
+-- another score, and keeps that place.
+local member, score, outcome = ARGV[2], ARGV[3], ARGV[4]
+if score ~= '' then number(3) end
+if outcome ~= 'LEFT' and outcome ~= 'EVICTED' then error('ERR outcome must be LEFT or EVICTED') end
+local function is_it(s) return s and (score == '' or tonumber(score) == s) end
+
+if C.generation == 0 then return reply('NONE') end
+ready_to_write()
+local g = settle(member)
+if g and is_it(g.score) then
+  if g.claim ~= '-' then return reply('BUSY', 'wait', f(tonumber(call('ZSCORE', CLAIMED, member)) - now)) end
+  drop_grant(member)
+  finish(member, outcome, g.id)
+  return reply('OK')
+end
+
+local lane, at = in_line(member)
+if is_it(at) then
+  call('ZREM', LANE[lane], member)
+  call('ZREM', SEEN, member)
+else
+  local _, away_at = place_of(AWAY_PLACE, member)
+  local _, proc_at = place_of(PROC_PLACE, member)
+  if is_it(away_at) then
+    call('ZREM', AWAY, member)
+    call('HDEL', AWAY_PLACE, member)
+  elseif is_it(proc_at) then
+    call('ZREM', PROC, member)
+    call('HDEL', PROC_PLACE, member)
+  else
+    return reply('NONE')
+  end
+end
+finish(member, outcome)
+return reply('OK')

@@ -1,0 +1,102 @@
+-- prelude.lua stands in front of every other script of this directory.
+--
+-- KEYS is always one room's whole key set, in the order of keys.go. ARGV[1] is
+-- a time in microseconds that only tests pass; '' means the clock of Redis.
+-- All times are microseconds, all scores such times or one above the last.
+--
+-- Lua has no rollback. So each script checks first and writes last, and what
+-- it will write to is known to have the right type before the first write.
+local CONF, STATE = KEYS[1], KEYS[2]
+local LANE = { [0] = KEYS[3], KEYS[4], KEYS[5], KEYS[6] }
+local SEEN, AWAY, AWAY_PLACE = KEYS[7], KEYS[8], KEYS[9]
+local PROC, PROC_PLACE = KEYS[10], KEYS[11]
+local READY, CLAIMED, GRANTS = KEYS[12], KEYS[13], KEYS[14]
+local DONE, DONE_INFO, STATS = KEYS[15], KEYS[16], KEYS[19]
+local HASHES = { AWAY_PLACE, PROC_PLACE, GRANTS, DONE_INFO, KEYS[17], STATS }
+local ZSETS = { LANE[0], LANE[1], LANE[2], LANE[3], SEEN, AWAY, PROC, READY, CLAIMED, DONE, KEYS[18] }
+local SECOND = 1000000
+
+local call = redis.call
+
+-- f prints a number without losing digits: tostring and cjson do above 1e14.
+local function f(n) return string.format('%.0f', n) end
+
+-- many runs a command on a key with any number of arguments, 500 at a time:
+-- unpack fails above some 8,000, after the writes that came before it.
+local function many(command, key, args)
+  local n = 0
+  for i = 1, #args, 500 do n = n + call(command, key, unpack(args, i, math.min(i + 499, #args))) end
+  return n
+end
+
+-- fields reads named fields of a hash as numbers; what is missing is 0.
+local function fields(key, ...)
+  local values, out = call('HMGET', key, ...), {}
+  for i, name in ipairs({ ... }) do out[name] = tonumber(values[i]) or 0 end
+  return out
+end
+
+-- number reads an argument, refusing what is no finite number.
+local function number(i)
+  local n = tonumber(ARGV[i])
+  if not n or n ~= n or n == math.huge or n == -math.huge then
+    error('ERR argument ' .. i .. ' is not a number')
+  end
+  return n
+end
+
+local S = fields(STATE, 'time', 'last', 'listen_since', 'heard_at')
+local C = fields(CONF, 'generation', 'sale', 'lanes', 'interval', 'batch', 'done_ttl', 'away_after')
+
+-- The clock never runs back, but for a step of more than a minute: then it is
+-- Redis that was wrong before, and waiting for it to catch up could take hours.
+local now, stepped = tonumber(ARGV[1]), false
+if not now then
+  local t = call('TIME')
+  now = tonumber(t[1]) * SECOND + tonumber(t[2])
+end
+if now < S.time - 60 * SECOND then
+  stepped = true
+elseif now < S.time then
+  now = S.time
+end
+
+-- Nobody can be heard while nothing runs. Whoever comes first after such a gap
+-- starts the count of silence anew, for everybody.
+local deaf = stepped or (S.time > 0 and now - S.time > 10 * SECOND)
+if deaf then S.listen_since = now end
+
+-- listen_since is the earliest moment from which silence counts: now, if no
+-- process has told us lately whom it has heard.
+local function listen_since()
+  if now - S.heard_at > 10 * SECOND then return now end
+  return S.listen_since
+end
+
+-- ready_to_write touches every key, which fails where one has the wrong type,
+-- and records the time. Each script calls it once, after its checks and before
+-- its first write.
+local function ready_to_write()
+  for i = 1, #HASHES do call('HLEN', HASHES[i]) end
+  for i = 1, #ZSETS do call('ZCARD', ZSETS[i]) end
+  call('HSET', STATE, 'time', f(now))
+  if deaf then call('HSET', STATE, 'listen_since', f(now)) end
+  if stepped then
+    call('HSET', STATE, 'step_at', f(now))
+    call('HINCRBY', STATS, 'steps', 1)
+  end
+end
+
+-- reply begins with a word and the generation; name and value pairs follow.
+local function reply(word, ...)
+  return { word, 'generation', f(C.generation), ... }
+end
+
+-- unbegun and other_generation are the first two checks of most scripts.
+local function unbegun()
+  if C.generation == 0 then return { 'INIT', 'generation', '0' } end
+end
+local function other_generation(generation)
+  if generation ~= C.generation then return reply('GEN') end
+end
+

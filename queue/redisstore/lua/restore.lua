@@ -1,0 +1,38 @@
+-- restore.lua puts a member back to a place that a ticket proves and that the
+-- loss of Redis data has taken.
+--
+-- ARGV: 1 now  2 generation  3 member  4 generation of the ticket  5 lane  6 score
+--       7 highest score Postgres knows to be admitted in the lane  8 lost token: 1 or 0
+-- Returns: OK with the standing ('new' is 1 if this call restored the place);
+-- GONE (the place has been used, given up, or is too old); INIT; GEN.
+--
+-- Safe to repeat: a member who is known anywhere is left where they are, and
+-- an outcome in this generation ends every older ticket.
+local bad = unbegun() or other_generation(number(2))
+if bad then return bad end
+local member, of, lane, score = ARGV[3], number(4), number(5), number(6)
+local floor_pg, lost_token = number(7), ARGV[8] == '1'
+if lane ~= math.floor(lane) or lane < 0 or lane >= C.lanes then error('ERR no such lane') end
+
+ready_to_write()
+local g = settle(member)
+if call('ZSCORE', AWAY, member) then come_back(member) end
+if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
+if done_of(member) then return reply('GONE') end
+
+local c = fields(CONF, 'restorable_from', 'began', 'forget_after', 'floor' .. lane)
+if of < c.restorable_from or of > C.generation then return reply('GONE') end
+if of < C.generation then
+  -- The floor, unlike a watermark, does not move while people come back.
+  if now >= c.began + c.forget_after then return reply('GONE') end
+  if score <= c['floor' .. lane] and not lost_token then return reply('GONE') end
+else
+  local mark = tonumber(call('HGET', STATE, 'watermark' .. lane)) or 0
+  if score <= math.max(mark, floor_pg) then return reply('GONE') end
+end
+
+call('HSET', STATE, 'last', f(math.max(S.last, score)))
+call('ZADD', LANE[lane], 'NX', f(score), member)
+call('HINCRBY', STATS, 'entered', 1)
+call('HINCRBY', STATS, 'restored', 1)
+return standing(member, nil, '1')

@@ -1,0 +1,36 @@
+-- snapshot.lua reads the whole room at one moment.
+--
+-- ARGV: 1 now  2 marks wanted: 1 or 0
+-- Returns: OK with 'conf', 'state' and 'stats' as stored, sizes, and per lane
+-- 'waiting', 'head', 'marks' {rank, score, ...}; INIT. It writes nothing.
+local bad = unbegun()
+if bad then return bad end
+local waiting, head, marks = {}, {}, {}
+
+-- marks_of reads up to 64 members at ranks that grow by the same factor: a
+-- place between two marks is known to a few per cent wherever it is.
+local function marks_of(lane, size)
+  local out, rank = {}, 0
+  local factor = math.max(size, 2) ^ (1 / 60)
+  while rank < size and #out < 126 do
+    local at = call('ZRANGE', LANE[lane], rank, rank, 'WITHSCORES')
+    out[#out + 1], out[#out + 2] = rank, f(tonumber(at[2]))
+    rank = math.max(rank + 1, math.floor(rank * factor))
+  end
+  if size > 0 and out[#out - 1] ~= size - 1 then
+    local at = call('ZRANGE', LANE[lane], -1, -1, 'WITHSCORES')
+    out[#out + 1], out[#out + 2] = size - 1, f(tonumber(at[2]))
+  end
+  return out
+end
+
+for lane = 0, C.lanes - 1 do
+  local size = call('ZCARD', LANE[lane])
+  local first = call('ZRANGE', LANE[lane], 0, 0, 'WITHSCORES')
+  waiting[lane + 1], head[lane + 1] = size, f(tonumber(first[2]) or 0)
+  marks[lane + 1] = ARGV[2] == '1' and marks_of(lane, size) or {}
+end
+return reply('OK', 'now', f(now), 'conf', call('HGETALL', CONF), 'state', call('HGETALL', STATE),
+  'stats', call('HGETALL', STATS), 'waiting', waiting, 'head', head, 'marks', marks,
+  'away', call('ZCARD', AWAY), 'processing', call('ZCARD', PROC), 'ready', call('ZCARD', READY),
+  'claimed', call('ZCARD', CLAIMED), 'done', call('ZCARD', DONE))

@@ -1,0 +1,116 @@
+-- upkeep.lua stands before reap: the parts of it that are not a plain deadline.
+
+local LONGEST_POLL = 30 * SECOND -- queue.LongestPoll
+
+-- horizon is how far from the front of a lane absence matters: those who could
+-- be served before it would be noticed.
+local function horizon()
+  local n = math.floor(C.batch / C.interval * (C.away_after + 2 * LONGEST_POLL))
+  return math.min(math.max(n, 1000), 100000)
+end
+
+-- listen walks on through the fronts of the lanes, 2,000 members a call: it
+-- starts to listen for those it meets for the first time, and sends away the
+-- silent. Returns how many went away, max at most.
+local function listen(since, max)
+  local away, looked, bound = 0, 0, horizon()
+  for lane = 0, C.lanes - 1 do
+    local cursor = 'cursor' .. lane
+    local from = tonumber(call('HGET', STATE, cursor)) or 0
+    repeat
+      local found = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
+      local beyond = #found == 0 or call('ZRANK', LANE[lane], found[1]) >= bound
+      if beyond then
+        from = 0
+        break
+      end
+      local members = {}
+      for i = 1, #found, 2 do members[#members + 1] = found[i] end
+      local seen = call('ZMSCORE', SEEN, unpack(members))
+      for i, m in ipairs(members) do
+        if not seen[i] then
+          call('ZADD', SEEN, 'NX', f(now), m)
+        elseif away < max and is_silent(seen[i], since) then
+          call('ZREM', LANE[lane], m)
+          call('ZREM', SEEN, m)
+          send_away(m, lane, tonumber(found[2 * i]))
+          away = away + 1
+        end
+      end
+      from, looked = tonumber(found[#found]), looked + #members
+    until looked >= 2000
+    call('HSET', STATE, cursor, f(from))
+  end
+  return away
+end
+
+-- tidy forgets outcomes that are old enough, and walks on through the hashes,
+-- mending entries that have lost their index. (An index entry that has lost
+-- its hash entry is mended when its time comes.)
+local DONE_CAP = 100000
+local function tidy(max, c)
+  local function forget(members)
+    if #members == 0 then return end
+    call('ZREM', DONE, unpack(members))
+    call('HDEL', DONE_INFO, unpack(members))
+  end
+  -- Never younger than the time in which a lost place may be asked back.
+  forget(call('ZRANGEBYSCORE', DONE, '-inf', f(now - C.done_ttl - c.forget_after), 'LIMIT', 0, max))
+  local excess = math.min(call('ZCARD', DONE) - DONE_CAP, max)
+  if excess > 0 then
+    forget(call('ZRANGEBYSCORE', DONE, '-inf', f(now - c.forget_after), 'LIMIT', 0, excess))
+  end
+
+  local function mend(name, key, has_index, put_back)
+    local cursor = 'mend_' .. name
+    local found = call('HSCAN', key, call('HGET', STATE, cursor) or '0', 'COUNT', 100)
+    for i = 1, #found[2], 2 do
+      local m = found[2][i]
+      if not has_index(m) then put_back(m) end
+    end
+    if found[1] == '0' then call('HDEL', STATE, cursor) else call('HSET', STATE, cursor, found[1]) end
+  end
+  local function indexed(key)
+    return function(m) return call('ZSCORE', key, m) end
+  end
+  local function put(key)
+    return function(m) call('ZADD', key, f(now), m) end
+  end
+  mend('processing', PROC_PLACE, indexed(PROC), put(PROC))
+  mend('away', AWAY_PLACE, indexed(AWAY), put(AWAY))
+  mend('done', DONE_INFO, indexed(DONE), put(DONE))
+  mend('grants', GRANTS, function(m) return call('ZSCORE', READY, m) or call('ZSCORE', CLAIMED, m) end, function(m)
+    local g = grant_of(m)
+    if g.claim == '-' then call('ZADD', READY, f(g.expiry), m) else call('ZADD', CLAIMED, f(now), m) end
+  end)
+end
+
+-- pull_back, after an accepted step of the clock back, takes every stored time
+-- that lies further ahead than its own rule allows back to that bound. Returns
+-- whether there is more to do.
+local function pull_back(max, c)
+  if not call('HGET', STATE, 'step_at') then return false end
+  local more = false
+  local function bound(key, limit, also)
+    local members = call('ZRANGEBYSCORE', key, '(' .. f(limit), '+inf', 'LIMIT', 0, max)
+    more = more or #members == max
+    for _, m in ipairs(members) do
+      call('ZADD', key, f(limit), m)
+      if also then also(m) end
+    end
+  end
+  bound(PROC, now + c.processing_timeout)
+  bound(CLAIMED, now + c.claim_lease)
+  bound(READY, now + math.max(c.token_ttl, c.pickup_ttl), function(m)
+    local g = grant_of(m)
+    if g then
+      g.expiry = now + math.max(c.token_ttl, c.pickup_ttl)
+      put_grant(m, g)
+    end
+  end)
+  bound(AWAY, now)
+  bound(SEEN, now)
+  bound(DONE, now)
+  if not more then call('HDEL', STATE, 'step_at') end
+  return more
+end

@@ -1,0 +1,131 @@
+// Package redisstore keeps waiting lines in Redis. Each method that changes
+// anything is one script, so each is atomic, costs one round trip, and is safe
+// to repeat; its header in lua/ says why.
+//
+// A room is a fixed set of keys in one Cluster slot (keys.go). Time is that of
+// Redis. The package interprets nothing: what a script answers becomes a value
+// or one of the errors of package queue, and an answer that did not come is
+// queue.ErrUnavailable, which says nothing about what happened.
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/linekeeper/linekeeper/queue"
+)
+
+// Store is all rooms of one Redis. It is safe for concurrent use, by any
+// number of processes.
+type Store struct {
+	rdb     redis.UniversalClient
+	prefix  string
+	clock   func() string // first argument of every script
+	observe func(script string, d time.Duration, err error)
+	memory  memory
+	keys    sync.Map // room -> []string
+}
+
+// Option changes a Store under construction.
+type Option func(*Store)
+
+// WithClock gives every script the time that now returns, instead of the clock
+// of Redis. For tests alone: production processes must share one clock.
+func WithClock(now func() time.Time) Option {
+	return func(s *Store) {
+		s.clock = func() string { return strconv.FormatInt(now().UnixMicro(), 10) }
+	}
+}
+
+// WithObserver calls observe after every script with its name, how long it
+// took and how it failed.
+func WithObserver(observe func(script string, d time.Duration, err error)) Option {
+	return func(s *Store) { s.observe = observe }
+}
+
+// New returns a Store on rdb, which stays the caller's to close. Keys begin
+// with prefix, which holds no braces.
+func New(rdb redis.UniversalClient, prefix string, opts ...Option) *Store {
+	s := &Store{
+		rdb: rdb, prefix: prefix,
+		clock:   func() string { return "" },
+		observe: func(string, time.Duration, error) {},
+	}
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
+// Probe runs a script that writes, outside any room: the only kind of question
+// whose answer tells that the line works (a PING is answered by a server that
+// is read-only or has lost its scripts).
+func (s *Store) Probe(ctx context.Context) error {
+	err := probeScript.Run(ctx, s.rdb, []string{s.prefix + ":probe"}).Err()
+	if isFull(err) {
+		return nil // a full Redis is busy, not down
+	}
+	return mapError(err)
+}
+
+var probeScript = redis.NewScript("#!lua\nreturn redis.call('SET', KEYS[1], '1', 'PX', 10000)")
+
+// run runs a script on a room and decodes the reply's frame.
+func (s *Store) run(ctx context.Context, sc namedScript, room string, args ...any) (reply, error) {
+	start := time.Now()
+	raw, err := sc.Run(ctx, s.rdb, s.roomKeys(room), append([]any{s.clock()}, args...)...).Slice()
+	s.observe(sc.name, time.Since(start), err)
+	if err != nil {
+		return reply{}, fmt.Errorf("%s in room %s: %w", sc.name, room, mapError(err))
+	}
+	r, err := parseReply(raw)
+	if err != nil {
+		return reply{}, fmt.Errorf("%s in room %s: %w", sc.name, room, err)
+	}
+	return r, r.refusal()
+}
+
+func (s *Store) roomKeys(room string) []string {
+	if k, ok := s.keys.Load(room); ok {
+		return k.([]string)
+	}
+	k, _ := s.keys.LoadOrStore(room, keys(s.prefix, room))
+	return k.([]string)
+}
+
+// transient are the first words of errors that Redis answers while it, and not
+// the request, is at fault.
+var transient = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "MOVED", "ASK", "UNBLOCKED"}
+
+// mapError sorts what go-redis returns into the errors of package queue. What
+// Redis itself says about a request stays as it is: it is a fault of ours.
+func mapError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if isFull(err) {
+		return fmt.Errorf("%w: %w", queue.ErrFull, err)
+	}
+	var answered redis.Error
+	if errors.As(err, &answered) {
+		for _, word := range transient {
+			if redis.HasErrorPrefix(err, word) {
+				return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+			}
+		}
+		return err
+	}
+	return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+}
+
+// isFull tells an answer of a Redis at its memory limit.
+func isFull(err error) bool {
+	return err != nil && (redis.HasErrorPrefix(err, "OOM") || strings.Contains(err.Error(), "command not allowed when used memory"))
+}

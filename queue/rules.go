@@ -1,0 +1,87 @@
+package queue
+
+import "time"
+
+// RoomState is what a room is doing, for everybody to see.
+type RoomState string
+
+// The states of a room. SOLD_OUT and OFF belong to stock and switch-off.
+const (
+	NotOpen   RoomState = "NOT_OPEN"  // before opensAt: nobody enters
+	PreQueue  RoomState = "PRE_QUEUE" // between opensAt and admitsAt: people enter, nobody is let through
+	Open      RoomState = "OPEN"
+	Paused    RoomState = "PAUSED"   // people enter, nobody is let through
+	Draining  RoomState = "DRAINING" // nobody enters, those in line are served
+	SoldOut   RoomState = "SOLD_OUT"
+	Closed    RoomState = "CLOSED" // after closesAt: nobody enters, nobody is let through
+	Off       RoomState = "OFF"
+	Restoring RoomState = "RESTORING" // after a loss of Redis data: places come back, nobody is let through
+)
+
+// Rules are the settings that the scripts obey. A zero Capacity, MaxInFlight
+// or time means that there is no such limit.
+type Rules struct {
+	Batch             int
+	Interval          time.Duration
+	TokenTTL          time.Duration
+	PickupTTL         time.Duration
+	ClaimLease        time.Duration
+	ProcessingTimeout time.Duration
+	AwayAfter         time.Duration
+	ForgetAfter       time.Duration
+	DoneTTL           time.Duration
+	Settle            time.Duration
+	Capacity          int
+	MaxInFlight       int
+	MaxWaiting        int
+	Weights           []int // one per lane, each at least 1
+	OpensAt           time.Time
+	AdmitsAt          time.Time
+	ClosesAt          time.Time
+	Paused            bool
+	Draining          bool
+	OneOrder          bool // one order per member and sale
+}
+
+// Life is one generation of a room, as Postgres has it, with the rules in
+// force: all that a scheduler needs to run the room.
+type Life struct {
+	Room           string
+	Generation     int64 // 0: never begun
+	Sale           int64
+	RestorableFrom int64 // oldest generation whose tickets are good; equal to Generation: none are restored
+	Version        int64 // of the settings
+	Rules          Rules
+	Settings       []byte  // the whole settings as JSON, for the processes that serve people
+	Floors         []int64 // per lane, the highest score ever admitted before this generation
+	LastScore      int64   // the highest score known to have been given
+}
+
+// Progress is how far a room has come: what must survive a loss of Redis data,
+// and is therefore kept in Postgres before any grant is issued.
+type Progress struct {
+	Room      string
+	Floors    []int64 // per lane, the highest score admitted; never goes down
+	LastScore int64   // the highest score given; never goes down
+}
+
+// State says what the room is doing at now, a time from Redis. began is when
+// the generation began; restoring tells whether it follows a loss.
+func (r Rules) State(now, began time.Time, restoring bool) RoomState {
+	switch {
+	case restoring && now.Before(began.Add(r.Settle)):
+		return Restoring
+	case !r.OpensAt.IsZero() && now.Before(r.OpensAt):
+		return NotOpen
+	case !r.ClosesAt.IsZero() && !now.Before(r.ClosesAt) && !r.Draining:
+		return Closed
+	case r.Paused:
+		return Paused
+	case r.Draining:
+		return Draining
+	case !r.AdmitsAt.IsZero() && now.Before(r.AdmitsAt):
+		return PreQueue
+	default:
+		return Open
+	}
+}

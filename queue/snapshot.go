@@ -1,0 +1,55 @@
+package queue
+
+import "time"
+
+// Snapshot is a room as one script saw it: everything that people who wait are
+// shown about the room, and what operators watch.
+type Snapshot struct {
+	Room           string
+	Generation     int64
+	Sale           int64
+	RestorableFrom int64
+	Version        int64
+	Rules          Rules
+	Settings       []byte // as the operator wrote them, JSON
+	Began          time.Time
+	Now            time.Time // Redis time of the snapshot
+	Lanes          []LaneSnapshot
+	Away           int64
+	Processing     int64
+	Ready          int64
+	Claimed        int64
+	Done           int64
+	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, steps
+	Term           int64
+	Leader         string
+	TickedAt       time.Time // when a scheduler last reserved; zero if never
+	MemoryFull     bool      // entry is closed because Redis nears its memory limit
+}
+
+// LaneSnapshot is one lane of a Snapshot.
+type LaneSnapshot struct {
+	Waiting   int64
+	HeadScore int64 // of the first in line; 0 when nobody waits
+	Watermark int64 // highest score ever granted in this generation
+	Admitted  int64 // grants issued in this generation
+	Marks     []Mark
+}
+
+// Mark says that the member at Rank has Score. Between two marks, a client that
+// knows its own score places itself by interpolation.
+type Mark struct{ Rank, Score int64 }
+
+// State says what the room is doing at now, a time from Redis.
+func (s Snapshot) State(now time.Time) RoomState {
+	return s.Rules.State(now, s.Began, s.Generation > s.RestorableFrom)
+}
+
+// Waiting is how many stand in line, over all lanes.
+func (s Snapshot) Waiting() int64 {
+	var n int64
+	for _, l := range s.Lanes {
+		n += l.Waiting
+	}
+	return n
+}
