@@ -1,0 +1,26 @@
+# make 3.81 (macOS) reads this too.
+
+# A checkout that another user owns can be built too: git refuses to describe it.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+.PHONY: help run test check generate clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: ## start everything on this machine; ARGS="--crowd 100" adds shoppers
+	@echo "building bin/linekeeper (the first time takes a minute) ..."
+	@go build -o bin/linekeeper ./cmd/linekeeper
+	@exec bin/linekeeper dev $(ARGS)
+
+test: ## every test, on real Redis and Postgres, installed if need be; ARGS="-run Claim ./order/..."
+	@scripts/test.sh $(ARGS)
+
+check: ## format, vet, staticcheck, generated files, and the tests with -race
+	@scripts/check.sh $(ARGS)
+
+generate: ## write the generated files again
+	go generate ./...
+
+clean: ## remove what make run and make test have made, orders and all
+	@scripts/clean.sh

@@ -1,0 +1,165 @@
+// Package api is the public HTTP API: enter, poll, leave, and place an order.
+//
+// It promises that every error is a problem of package problem; that a member
+// is who a verified credential says, never who a body says; that a poll of
+// somebody who waits costs one read of Redis and no write; and that without an
+// answer of Redis nobody enters and nothing is ordered.
+//
+//	request -> identity (ticket | header) -> room view (cached 250 ms) -> line | orders
+//
+// It holds no state of its own that matters: any process can answer any
+// request. It does not decide who comes next (the line's scripts do) nor
+// whether an order stands (Postgres does).
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/linekeeper/linekeeper/api/problem"
+	"github.com/linekeeper/linekeeper/api/spec"
+	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/order"
+	"github.com/linekeeper/linekeeper/queue"
+)
+
+// Line is where people stand.
+type Line interface {
+	// Enter gives member a place in the lane, or says where they stand already.
+	Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error)
+	// Poll says where member stands; it is the hot path. place is what the
+	// member's ticket says.
+	Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error)
+	// Standing is Poll for who shows no place.
+	Standing(ctx context.Context, room, member string) (queue.Standing, error)
+	// Leave gives up the place with that score, 0 for any, and tells whether
+	// there was one.
+	Leave(ctx context.Context, room, member string, score int64, outcome queue.Outcome) (bool, error)
+}
+
+// Returns brings members what is theirs: a grant, or a place that was lost.
+type Returns interface {
+	// PickUp fixes the expiry and key of a grant at the first call and returns
+	// the same ever after, or queue.ErrGone.
+	PickUp(ctx context.Context, g queue.Grant, keyID string) (queue.Grant, error)
+	// Restore puts a member back to a place that a ticket proves, or says
+	// queue.ErrGone.
+	Restore(ctx context.Context, room string, l queue.Lost) (queue.Standing, error)
+}
+
+// Books is what Postgres knows of rooms.
+type Books interface {
+	// Names lists the rooms there are.
+	Names(ctx context.Context) ([]string, error)
+	// Restorable says whether member may be put back into the room, and the
+	// highest score that was ever admitted in the lane.
+	Restorable(ctx context.Context, room string, sale int64, member string, lane int) (floor int64, ok bool, err error)
+}
+
+// Orders places orders.
+type Orders interface {
+	Place(ctx context.Context, r order.Request) (order.Placed, error)
+}
+
+// OrderBook reads orders, and voids grants.
+type OrderBook interface {
+	// ByID returns order.ErrNotFound where there is no such order.
+	ByID(ctx context.Context, id string) (order.Order, error)
+	// Void settles that there is no order for g (order.ErrTokenInvalid), or
+	// returns the one there is.
+	Void(ctx context.Context, g queue.Grant) (order.Order, error)
+}
+
+// Observer is told what happened to whom; every field may be nil.
+type Observer struct {
+	Entered func(room, result string)
+	Polled  func(room string, status queue.Status)
+	Moved   func(ctx context.Context, m Move)
+}
+
+// Move is a change of a member's state that a request has made.
+type Move struct {
+	Room, Member, Lane, From, To, Grant string
+	Score, Waiting                      int64
+}
+
+// Options are the parts of an API.
+type Options struct {
+	Line      Line
+	Returns   Returns
+	Snapshots Snapshots
+	Hearer    Hearer
+	Books     Books
+	Orders    Orders
+	OrderBook OrderBook
+	Ring      *credential.Ring
+	Log       *slog.Logger
+	Observer  Observer
+	// Ready lists what keeps this process from being ready; empty: nothing.
+	Ready func() []string
+	// MemberHeader takes the member from X-Member-Id of peers in Trusted.
+	// Otherwise members are anonymous and known by their tickets.
+	MemberHeader bool
+	Trusted      []netip.Prefix
+	// CookieSecure sets cookies for https alone.
+	CookieSecure bool
+	// Middleware stands around all routes, outermost first.
+	Middleware []func(http.Handler) http.Handler
+}
+
+// API answers public requests. Run must run beside it.
+type API struct {
+	Options
+	rooms *rooms
+	heard *heartbeats
+}
+
+// New returns an API of these parts.
+func New(o Options) *API {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer)}
+}
+
+// Run keeps the list of rooms, and tells the line each second whom this
+// process has heard, until ctx ends; then once more.
+func (a *API) Run(ctx context.Context) error {
+	return a.heard.run(ctx, a.rooms, a.Log)
+}
+
+// Handler returns the routes.
+func (a *API) Handler() chi.Router {
+	r := chi.NewRouter()
+	r.Use(problem.RequestIDs)
+	r.Use(a.Middleware...)
+	r.Use(headers)
+	problem.Unrouted(r)
+
+	r.Get("/v1/rooms/{room}", a.handle(a.status))
+	r.Post("/v1/rooms/{room}/entries", a.handle(a.enter))
+	r.Get("/v1/rooms/{room}/entries/me", a.handle(a.poll))
+	r.Delete("/v1/rooms/{room}/entries/me", a.handle(a.leave))
+	r.Post("/v1/orders", a.handle(a.placeOrder))
+	r.Get("/v1/orders/{id}", a.handle(a.order))
+
+	r.Get("/livez", a.live)
+	r.Get("/readyz", a.ready)
+	r.Method(http.MethodGet, "/openapi.yaml", spec.Handler())
+	r.Method(http.MethodGet, "/problems/{slug}", problem.Handler())
+	return r
+}
+
+// headers are those of every answer. A handler whose answer may be kept says so
+// itself.
+func headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/linekeeper/linekeeper/api/jsonbody"
+	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/order"
+	"github.com/linekeeper/linekeeper/queue"
+)
+
+// enter is POST /v1/rooms/{room}/entries. It takes nothing from a body: what
+// decides a place is a verified credential and the clock of Redis.
+func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
+	if err := emptyBody(w, r); err != nil {
+		return err
+	}
+	name := chi.URLParam(r, "room")
+	v, err := a.rooms.get(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	c, err := a.caller(r, name, v)
+	if err != nil {
+		return err
+	}
+	if v.settings.EnterNeedsTicket && !c.hasTicket {
+		return a.ticketFirst(w, r, c, v)
+	}
+	st, err := a.take(r, &c, v)
+	if a.Observer.Entered != nil {
+		a.Observer.Entered(name, entered(st, err))
+	}
+	if err != nil {
+		return err
+	}
+	if st.New {
+		a.moved(r.Context(), Move{Room: name, Member: c.member, Lane: v.lane(st.Place.Lane), From: string(queue.NotEntered),
+			To: string(st.Status), Score: st.Place.Score, Waiting: st.Total})
+	}
+	return a.answer(w, r, c, v, st)
+}
+
+// take finds the caller's place: the one they have, the one they lost, or a
+// new one.
+func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) {
+	if c.member == "" {
+		c.member = credential.NewMember()
+	} else if c.ticket.Place.Score > 0 && c.ticket.Sale == v.Sale {
+		st, err := a.resume(r, *c, v)
+		if err != nil || st.Status != queue.NotEntered {
+			return st, err
+		}
+	}
+	return a.Line.Enter(r.Context(), v.Room, c.member, 0)
+}
+
+// ticketFirst hands out a ticket that makes somebody a member and nothing
+// more: until it is shown, the room keeps nothing of them.
+func (a *API) ticketFirst(w http.ResponseWriter, r *http.Request, c caller, v *view) error {
+	if c.member == "" {
+		c.member = credential.NewMember()
+	}
+	return a.answer(w, r, c, v, queue.Standing{Status: queue.NotEntered})
+}
+
+// resume says where the holder of a ticket stands. Somebody whom the room does
+// not know at all, because Redis has lost them, gets the old place back, if
+// nothing has become of it.
+func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error) {
+	ctx := r.Context()
+	st, err := a.Line.Poll(ctx, v.Room, c.member, c.ticket.Place)
+	if err != nil || st.Status != queue.NotEntered || st.Outcome != "" || c.ticket.Place.Score == 0 {
+		return st, err
+	}
+	lost := queue.Lost{Generation: st.Generation, Member: c.member, Ticket: c.ticket.Generation, Place: c.ticket.Place}
+	var may bool
+	lost.Floor, may, err = a.Books.Restorable(ctx, v.Room, v.Sale, c.member, c.ticket.Place.Lane)
+	if err != nil {
+		return queue.Standing{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+	}
+	if !may {
+		return queue.Standing{Status: queue.NotEntered, Outcome: queue.OutcomeEvicted}, nil
+	}
+	bought, err := a.voidLostToken(r, c, &lost)
+	if err != nil || bought.Status == queue.Consumed {
+		return bought, err
+	}
+	back, err := a.Returns.Restore(ctx, v.Room, lost)
+	if errors.Is(err, queue.ErrGone) {
+		return st, nil
+	}
+	if err == nil && back.New {
+		a.moved(ctx, Move{Room: v.Room, Member: c.member, Lane: v.lane(back.Place.Lane), From: "LOST",
+			To: string(back.Status), Score: back.Place.Score, Waiting: back.Total})
+		back.New = false // an old place is not a new entry
+	}
+	return back, err
+}
+
+// voidLostToken lets a member whose grant was lost back in line although they
+// were admitted already: the token they show is voided first, so that it can
+// never pay for an order. Where it has paid for one, that is the answer.
+func (a *API) voidLostToken(r *http.Request, c caller, lost *queue.Lost) (queue.Standing, error) {
+	g, err := a.Ring.Grant(r.Header.Get(tokenHeader))
+	if err != nil || g.Member != c.member || g.Room != c.ticket.Room || g.Generation != c.ticket.Generation || g.Generation >= lost.Generation {
+		return queue.Standing{}, nil
+	}
+	o, err := a.OrderBook.Void(r.Context(), g)
+	switch {
+	case errors.Is(err, order.ErrTokenInvalid):
+		lost.LostToken = true
+		return queue.Standing{}, nil
+	case err != nil:
+		return queue.Standing{}, err
+	}
+	return queue.Standing{Status: queue.Consumed, OrderID: o.ID}, nil
+}
+
+// entered is the result of an enter, as metrics know it.
+func entered(st queue.Standing, err error) string {
+	switch {
+	case err == nil && st.New:
+		return "new"
+	case err == nil:
+		return "known"
+	case errors.Is(err, queue.ErrFull):
+		return "full"
+	case errors.Is(err, queue.ErrNotOpen), errors.Is(err, queue.ErrClosed):
+		return "closed"
+	case errors.Is(err, queue.ErrOrdered):
+		return "ordered"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	default:
+		return "failed"
+	}
+}
+
+// emptyBody accepts no body, or an object without fields.
+func emptyBody(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	var nothing struct{}
+	if err := jsonbody.Read(w, r, &nothing); !errors.Is(err, jsonbody.ErrEmpty) {
+		return err
+	}
+	return nil
+}

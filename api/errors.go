@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/linekeeper/linekeeper/api/jsonbody"
+	"github.com/linekeeper/linekeeper/api/problem"
+	"github.com/linekeeper/linekeeper/order"
+	"github.com/linekeeper/linekeeper/queue"
+)
+
+// What a request's credentials can lack.
+var (
+	errRoomNotFound   = errors.New("api: no such room")
+	errTicketInvalid  = errors.New("api: queue ticket missing or invalid")
+	errNoMember       = errors.New("api: no member id from a trusted proxy")
+	errTokenMissing   = errors.New("api: entry token missing")
+	errIdempotencyKey = errors.New("api: malformed Idempotency-Key")
+)
+
+// answers is the one place where an error becomes an answer. What is not
+// listed is ours: the client sees 500 and no detail, the log sees it all.
+var answers = []struct {
+	err   error
+	code  string
+	retry time.Duration // 0: coming back does not help, or the error says when
+}{
+	{errRoomNotFound, "room-not-found", 0},
+	{errTicketInvalid, "ticket-invalid", 0},
+	{errNoMember, "unauthorized", 0},
+	{errTokenMissing, "entry-token-missing", 0},
+	{errIdempotencyKey, "bad-request", 0},
+
+	{queue.ErrNotOpen, "room-not-open", 0},
+	{queue.ErrClosed, "room-closed", 0},
+	{queue.ErrFull, "room-full", 5 * time.Second},
+	{queue.ErrOrdered, "already-ordered", 0},
+	{queue.ErrBusy, "order-in-progress", 0},
+	{queue.ErrLimit, "order-limit", time.Second},
+	{queue.ErrNoRoom, "unavailable", time.Second},
+	{queue.ErrGeneration, "unavailable", time.Second},
+	{queue.ErrUnavailable, "unavailable", 2 * time.Second},
+
+	{order.ErrTokenInvalid, "entry-token-invalid", 0},
+	{order.ErrTokenSpent, "entry-token-consumed", 0},
+	{order.ErrInProgress, "order-in-progress", 0},
+	{order.ErrAlreadyOrdered, "already-ordered", 0},
+	{order.ErrSoldOut, "sold-out", 0},
+	{order.ErrUnknownProduct, "invalid-order", 0},
+	{order.ErrMixedCurrency, "invalid-order", 0},
+	{order.ErrInvalidItems, "invalid-order", 0},
+	{order.ErrIdempotencyMismatch, "idempotency-mismatch", 0},
+	{order.ErrNotFound, "order-not-found", 0},
+	{order.ErrOutcomeUnknown, "order-outcome-unknown", time.Second},
+	{order.ErrUnavailable, "unavailable", 2 * time.Second},
+}
+
+// handler answers a request or says why not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (a *API) handle(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := h(w, r)
+		if err == nil {
+			return
+		}
+		p := a.problem(r.Context(), err)
+		if p.Status == http.StatusInternalServerError {
+			a.Log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", problem.RequestID(r), "err", err)
+		}
+		problem.Write(w, r, p)
+	}
+}
+
+func (a *API) problem(ctx context.Context, err error) problem.Problem {
+	var body *jsonbody.Error
+	if errors.As(err, &body) {
+		return jsonbody.Problem(err)
+	}
+	for _, row := range answers {
+		if errors.Is(err, row.err) {
+			return detailed(problem.New(row.code), err, row.retry)
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return problem.New("unavailable").WithRetryAfter(time.Second)
+	}
+	return problem.New("internal")
+}
+
+// detailed adds what the error knows and the client may see.
+func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem {
+	var (
+		busy     queue.BusyError
+		progress order.InProgressError
+		items    order.InvalidItemsError
+		soldOut  order.SoldOutError
+		unknown  order.UnknownProductError
+	)
+	switch {
+	case errors.As(err, &busy):
+		retry = max(busy.Left, time.Second)
+	case errors.As(err, &progress):
+		retry = max(progress.RetryAfter, time.Second)
+	case errors.As(err, &items):
+		p = p.WithDetail(items.Reason)
+	case errors.As(err, &soldOut):
+		p = p.WithDetail("There are fewer of " + soldOut.SKU + " left than you asked for. Your entry token is as good as before.")
+	case errors.As(err, &unknown):
+		p = p.WithDetail("There is no product " + unknown.SKU + ".")
+	case errors.Is(err, errIdempotencyKey):
+		p = p.WithDetail("Idempotency-Key must be one value of 1 to 255 printable ASCII characters without spaces.")
+	case errors.Is(err, order.ErrMixedCurrency):
+		p = p.WithDetail("The items are priced in different currencies; order them apart.")
+	}
+	if retry > 0 {
+		p = p.WithRetryAfter(retry)
+	}
+	return p
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // a client that has gone is nobody's error
+	return nil
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Hearer notes that members are still there, 500 at most per call; with none,
+// that the room can hear.
+type Hearer interface {
+	Heard(ctx context.Context, room string, members []string) error
+}
+
+// heartbeats gathers whom this process has heard near the front, so that a
+// poll writes nothing. They are sent every second, and once more at the end.
+type heartbeats struct {
+	hearer Hearer
+	mu     sync.Mutex
+	rooms  map[string]map[string]struct{}
+}
+
+const (
+	heardEvery   = time.Second
+	heardPerCall = 500
+)
+
+func newHeartbeats(h Hearer) *heartbeats {
+	return &heartbeats{hearer: h, rooms: map[string]map[string]struct{}{}}
+}
+
+func (h *heartbeats) note(room, member string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	members := h.rooms[room]
+	if members == nil {
+		members = map[string]struct{}{}
+		h.rooms[room] = members
+	}
+	members[member] = struct{}{}
+}
+
+// run sends what was gathered until ctx ends. Every room of the list gets a
+// call, also an empty one: it says that the room can hear.
+func (h *heartbeats) run(ctx context.Context, list *rooms, log *slog.Logger) error {
+	tick := time.NewTicker(heardEvery)
+	defer tick.Stop()
+	for {
+		if err := list.refresh(ctx, heardEvery/2); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "rooms not listed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			h.flush(last, list, log)
+			return nil
+		case <-tick.C:
+			h.flush(ctx, list, log)
+		}
+	}
+}
+
+// flush never fails a poll: what could not be sent is dropped, and the next
+// poll says it again.
+func (h *heartbeats) flush(ctx context.Context, list *rooms, log *slog.Logger) {
+	h.mu.Lock()
+	gathered := h.rooms
+	h.rooms = map[string]map[string]struct{}{}
+	h.mu.Unlock()
+	for name, e := range *list.names.Load() {
+		if e.view.Load() == nil && gathered[name] == nil {
+			continue // nobody has asked this process about it
+		}
+		if err := h.send(ctx, name, gathered[name]); err != nil {
+			log.WarnContext(ctx, "heartbeats not written", "room", name, "err", err)
+		}
+	}
+}
+
+func (h *heartbeats) send(ctx context.Context, room string, members map[string]struct{}) error {
+	batch := make([]string, 0, min(len(members), heardPerCall))
+	for m := range members {
+		if batch = append(batch, m); len(batch) == heardPerCall {
+			if err := h.hearer.Heard(ctx, room, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return h.hearer.Heard(ctx, room, batch)
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/linekeeper/linekeeper/credential"
+)
+
+// Headers that carry credentials.
+const (
+	ticketHeader = "X-Queue-Ticket"
+	memberHeader = "X-Member-Id"
+	tokenHeader  = "X-Entry-Token"
+)
+
+// caller is who asks, as far as verified credentials say. Without a ticket the
+// ticket is the zero one.
+type caller struct {
+	member    string // empty: nobody yet
+	ticket    credential.Ticket
+	hasTicket bool
+}
+
+// caller verifies the request's credentials for a room. It returns
+// errTicketInvalid for a ticket that is shown and is not good, except that a
+// bad cookie counts as none: a browser can't take it back.
+func (a *API) caller(r *http.Request, room string, v *view) (caller, error) {
+	var c caller
+	shown := r.Header.Get(ticketHeader)
+	if t, err := a.Ring.Ticket(shown); err == nil {
+		c.ticket, c.hasTicket = t, true
+	} else if shown != "" {
+		return caller{}, errTicketInvalid
+	} else if k, err := r.Cookie(a.cookieName(room)); err == nil {
+		c.ticket, err = a.Ring.Ticket(k.Value)
+		c.hasTicket = err == nil && c.ticket.Room == room && !c.ticket.Expired(v.now())
+	}
+	if !c.hasTicket {
+		c.ticket = credential.Ticket{}
+	} else if c.ticket.Room != room || c.ticket.Expired(v.now()) {
+		return caller{}, errTicketInvalid
+	}
+	c.member = c.ticket.Member
+	if a.MemberHeader {
+		return a.named(r, c)
+	}
+	return c, nil
+}
+
+// named takes the member from the header of a trusted proxy. A ticket shown
+// beside it must be that member's own.
+func (a *API) named(r *http.Request, c caller) (caller, error) {
+	member := r.Header.Get(memberHeader)
+	if !a.trusted(r) || !credential.ValidMember(member) {
+		return caller{}, errNoMember
+	}
+	if c.hasTicket && c.ticket.Member != member {
+		return caller{}, errTicketInvalid
+	}
+	c.member = member
+	return c, nil
+}
+
+// trusted tells whether the peer itself, not what it forwards, is a proxy that
+// we believe.
+func (a *API) trusted(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	for _, p := range a.Trusted {
+		if p.Contains(peer.Addr().Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+// cookieName has the prefix with which browsers see to it that the cookie is
+// ours alone; they accept it over https only.
+func (a *API) cookieName(room string) string {
+	if a.CookieSecure {
+		return "__Host-linekeeper_" + room
+	}
+	return "linekeeper_" + room
+}
+
+func (a *API) setCookie(w http.ResponseWriter, room string, ticket credential.Token) {
+	http.SetCookie(w, &http.Cookie{
+		Name: a.cookieName(room), Value: ticket.Reveal(), Path: "/",
+		MaxAge: int(credential.TicketTTL.Seconds()), HttpOnly: true, Secure: a.CookieSecure, SameSite: http.SameSiteLaxMode,
+	})
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/linekeeper/linekeeper/api/jsonbody"
+	"github.com/linekeeper/linekeeper/api/spec"
+	"github.com/linekeeper/linekeeper/order"
+	"github.com/linekeeper/linekeeper/queue"
+)
+
+// maxIdempotencyKey is the longest Idempotency-Key, in bytes.
+const maxIdempotencyKey = 255
+
+// placeOrder is POST /v1/orders. The token comes first: without a good one
+// nothing is read, looked up or told.
+func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
+	g, err := a.grant(r)
+	if err != nil {
+		return err
+	}
+	v, err := a.rooms.get(r.Context(), g.Room)
+	if errors.Is(err, errRoomNotFound) {
+		return order.ErrTokenInvalid
+	}
+	if err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	var body spec.OrderRequest
+	if err := jsonbody.Read(w, r, &body); err != nil {
+		return err
+	}
+	placed, err := a.Orders.Place(r.Context(), order.Request{
+		Grant: g, Items: items(body.Items), IdempotencyKey: key,
+		Once: v.settings.OneOrderPerMember, Lease: v.Rules.ClaimLease,
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/orders/"+placed.ID)
+	if placed.Replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+		return writeJSON(w, http.StatusOK, orderBody(placed.Order))
+	}
+	a.moved(r.Context(), Move{Room: g.Room, Member: g.Member, From: string(queue.Ready), To: string(queue.Consumed),
+		Grant: g.ID, Score: g.Place.Score})
+	return writeJSON(w, http.StatusCreated, orderBody(placed.Order))
+}
+
+// grant verifies the entry token, and that an identity shown beside it is its
+// member's. The answer does not say what is wrong with it.
+func (a *API) grant(r *http.Request) (queue.Grant, error) {
+	shown := r.Header.Get(tokenHeader)
+	if shown == "" {
+		return queue.Grant{}, errTokenMissing
+	}
+	g, err := a.Ring.Grant(shown)
+	if err != nil {
+		return queue.Grant{}, order.ErrTokenInvalid
+	}
+	if text := r.Header.Get(ticketHeader); text != "" {
+		if t, err := a.Ring.Ticket(text); err != nil || t.Member != g.Member || t.Room != g.Room {
+			return queue.Grant{}, order.ErrTokenInvalid
+		}
+	}
+	if a.MemberHeader {
+		if c, err := a.named(r, caller{}); err != nil || c.member != g.Member {
+			return queue.Grant{}, order.ErrTokenInvalid
+		}
+	}
+	return g, nil
+}
+
+// idempotencyKey reads the optional header: printable ASCII.
+func idempotencyKey(r *http.Request) (string, error) {
+	values := r.Header.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := values[0]
+	valid := len(values) == 1 && key != "" && len(key) <= maxIdempotencyKey
+	for i := 0; valid && i < len(key); i++ {
+		valid = key[i] > ' ' && key[i] < 0x7f
+	}
+	if !valid {
+		return "", errIdempotencyKey
+	}
+	return key, nil
+}
+
+// order is GET /v1/orders/{id}: to everybody but its member, an order does not
+// exist. The member shows the ticket of that room, or the token it was placed
+// with.
+func (a *API) order(w http.ResponseWriter, r *http.Request) error {
+	o, err := a.OrderBook.ByID(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	if !a.owns(r, o) {
+		return order.ErrNotFound
+	}
+	return writeJSON(w, http.StatusOK, orderBody(o))
+}
+
+func (a *API) owns(r *http.Request, o order.Order) bool {
+	if a.MemberHeader {
+		c, err := a.named(r, caller{})
+		return err == nil && c.member == o.Member
+	}
+	if g, err := a.Ring.Grant(r.Header.Get(tokenHeader)); err == nil && g.ID == o.Grant {
+		return true
+	}
+	shown := r.Header.Get(ticketHeader)
+	if k, err := r.Cookie(a.cookieName(o.Room)); shown == "" && err == nil {
+		shown = k.Value
+	}
+	t, err := a.Ring.Ticket(shown)
+	return err == nil && t.Room == o.Room && t.Member == o.Member
+}
+
+func items(in []spec.Item) []order.Item {
+	out := make([]order.Item, len(in))
+	for i, it := range in {
+		out[i] = order.Item{SKU: it.SKU, Quantity: it.Quantity}
+	}
+	return out
+}
+
+func orderBody(o order.Order) spec.Order {
+	out := spec.Order{
+		ID: o.ID, Room: o.Room, Member: o.Member, TotalCents: o.TotalCents, Currency: o.Currency,
+		CreatedAt: o.CreatedAt.UTC(), Items: make([]spec.Item, len(o.Items)),
+	}
+	for i, it := range o.Items {
+		out.Items[i] = spec.Item{SKU: it.SKU, Quantity: it.Quantity}
+	}
+	return out
+}

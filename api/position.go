@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/linekeeper/linekeeper/api/spec"
+	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/queue"
+)
+
+// answer writes a member's position, with an entry token if they hold a grant
+// and a new ticket if theirs does not say where they stand, or ages.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, c caller, v *view, st queue.Standing) error {
+	p := position(v, st)
+	status := http.StatusOK
+	if st.New {
+		status = http.StatusCreated
+	}
+	if st.Status == queue.Ready || st.Status == queue.Claimed {
+		if err := a.handOver(r.Context(), &p, st.Grant); errors.Is(err, queue.ErrGone) {
+			return a.answerAgain(w, r, c, v) // it ended in between
+		} else if err != nil {
+			return err
+		}
+	}
+	ticket, err := a.renewed(c, v, st)
+	if err != nil {
+		return err
+	}
+	if ticket != nil {
+		text := ticket.Reveal()
+		p.QueueTicket = &text
+		a.setCookie(w, v.Room, *ticket)
+	}
+	if a.Observer.Polled != nil && !st.New {
+		a.Observer.Polled(v.Room, st.Status)
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(p.NextPollAfterMs)/1000))))
+	return writeJSON(w, status, p)
+}
+
+// answerAgain asks the line anew, for the one answer that changed meanwhile.
+func (a *API) answerAgain(w http.ResponseWriter, r *http.Request, c caller, v *view) error {
+	st, err := a.Line.Standing(r.Context(), v.Room, c.member)
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, c, v, st)
+}
+
+// handOver picks the grant up for its member and signs the entry token. The
+// same grant gives the same bytes, at every poll and on every process.
+func (a *API) handOver(ctx context.Context, p *spec.Position, g queue.Grant) error {
+	first := !g.Picked
+	g, err := a.Returns.PickUp(ctx, g, a.Ring.SigningKeyID())
+	if err != nil {
+		return err
+	}
+	token, err := a.Ring.SignGrant(g)
+	if err != nil {
+		return err
+	}
+	text, expiry := token.Reveal(), g.Expiry.UTC()
+	p.EntryToken, p.EntryTokenExpiresAt = &text, &expiry
+	if first {
+		a.moved(ctx, Move{Room: g.Room, Member: g.Member, From: "READY", To: "READY", Grant: g.ID, Score: g.Place.Score})
+	}
+	return nil
+}
+
+// renewed returns a fresh ticket where the caller's is missing, of another
+// place, or due for renewal; else nil.
+func (a *API) renewed(c caller, v *view, st queue.Standing) (*credential.Token, error) {
+	t := credential.Ticket{Room: v.Room, Sale: v.Sale, Generation: v.Generation, Member: c.member, Place: st.Place, IssuedAt: v.now()}
+	if st.Place.Score == 0 {
+		// Nobody's place: the ticket goes on saying who they are, and is renewed
+		// with nothing else.
+		t.Place, t.Sale, t.Generation = c.ticket.Place, c.ticket.Sale, c.ticket.Generation
+	}
+	same := c.hasTicket && c.ticket.Place == t.Place && c.ticket.Generation == t.Generation && c.ticket.Sale == t.Sale
+	if same && !c.ticket.Renew(v.now(), a.Ring) {
+		return nil, nil
+	}
+	token, err := a.Ring.SignTicket(t)
+	if err != nil {
+		return nil, err
+	}
+	return &token, nil
+}
+
+// position fills in all that a standing and a room's view tell. Fields that
+// belong to what a room does not do are null.
+func position(v *view, st queue.Standing) spec.Position {
+	now := v.now()
+	p := spec.Position{
+		Room: v.Room, RoomState: v.State(now), Status: st.Status, ServerTime: now.UTC(),
+		Message: message(v),
+	}
+	if st.Place.Score > 0 {
+		lane, entered, score, no := v.lane(st.Place.Lane), st.Place.EnteredAt().UTC(), st.Place.Score, false
+		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &lane, &entered, &score, &no, &no
+	}
+	if st.Outcome != "" {
+		p.LastOutcome = &st.Outcome
+	}
+	if st.OrderID != "" {
+		p.OrderID = &st.OrderID
+	}
+	pause := queue.PollInterval(0) * 5
+	switch st.Status {
+	case queue.Waiting:
+		rank, total := st.Rank, max(st.Total, v.waiting(st.Place.Lane), st.Rank+1)
+		p.Rank, p.CurrentTotalWaitingCount = &rank, &total
+		if wait, ok := v.estimate(st.Place.Lane, rank); ok {
+			seconds := int64(math.Ceil(wait.Seconds()))
+			p.EstimatedWaitSeconds = &seconds
+		}
+		pause = v.Rules.PollAfter(rank)
+	case queue.Claimed:
+		pause = queue.PollInterval(0)
+	}
+	p.PollingIntervalSeconds = int(math.Ceil(pause.Seconds()))
+	p.NextPollAfterMs = int(jittered(pause, v.Rules, st).Milliseconds())
+	return p
+}
+
+// jittered spreads polls by a fifth either way, but never beyond the time in
+// which somebody near the front must be heard.
+func jittered(d time.Duration, r queue.Rules, st queue.Standing) time.Duration {
+	d = time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+	if st.Status == queue.Waiting && st.Rank < r.Horizon() {
+		d = min(d, r.AwayAfter/3, r.PickupTTL/3)
+	}
+	return d
+}
+
+func message(v *view) spec.Message {
+	if len(v.settings.Message) == 0 {
+		return nil
+	}
+	return v.settings.Message
+}
+
+func (a *API) moved(ctx context.Context, m Move) {
+	if a.Observer.Moved != nil {
+		a.Observer.Moved(ctx, m)
+	}
+}

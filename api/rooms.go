@@ -1,0 +1,229 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
+)
+
+// Snapshots reads whole rooms.
+type Snapshots interface {
+	Snapshot(ctx context.Context, room string) (queue.Snapshot, error)
+	SnapshotMarks(ctx context.Context, room string) (queue.Snapshot, error)
+}
+
+// How old the view of a room may be that people are shown, and its marks.
+const (
+	viewAge  = 250 * time.Millisecond
+	marksAge = time.Second
+	// staleAge is how old a view may be while another request is renewing it.
+	staleAge = time.Second
+)
+
+// view is a room as this process last read it.
+type view struct {
+	queue.Snapshot
+	settings room.Settings
+	read     time.Time // of the process's monotonic clock
+	pace     []pace    // per lane
+}
+
+// now is the time of Redis, by how long ago it was asked.
+func (v *view) now() time.Time { return v.Snapshot.Now.Add(time.Since(v.read)) }
+
+// lane is the name of a lane; empty where the settings have none of that index.
+func (v *view) lane(i int) string {
+	if i < len(v.settings.Lanes) {
+		return v.settings.Lanes[i].Name
+	}
+	return ""
+}
+
+func (v *view) waiting(lane int) int64 {
+	if lane < len(v.Lanes) {
+		return v.Lanes[lane].Waiting
+	}
+	return 0
+}
+
+// rooms is what this process knows of all rooms: their names from Postgres,
+// their views from Redis. Requests share one read.
+type rooms struct {
+	snapshots Snapshots
+	books     Books
+	names     atomic.Pointer[map[string]*entry]
+	listing   sync.Mutex
+	listed    time.Time // under listing
+}
+
+// entry is one room's cached view.
+type entry struct {
+	reading sync.Mutex
+	view    atomic.Pointer[view]
+	marks   atomic.Pointer[view]
+}
+
+func newRooms(s Snapshots, b Books) *rooms {
+	r := &rooms{snapshots: s, books: b}
+	r.names.Store(&map[string]*entry{})
+	return r
+}
+
+// refresh reads the list of rooms, unless it is younger than age. An error
+// leaves the list as it was: rooms do not vanish because Postgres is away.
+func (r *rooms) refresh(ctx context.Context, age time.Duration) error {
+	r.listing.Lock()
+	defer r.listing.Unlock()
+	if time.Since(r.listed) < age {
+		return nil
+	}
+	names, err := r.books.Names(ctx)
+	if err != nil {
+		return err
+	}
+	old, next := *r.names.Load(), make(map[string]*entry, len(names))
+	for _, n := range names {
+		if e, ok := old[n]; ok {
+			next[n] = e
+		} else {
+			next[n] = &entry{}
+		}
+	}
+	r.names.Store(&next)
+	r.listed = time.Now()
+	return nil
+}
+
+// find returns the entry of a room. One that is not in the list may be new:
+// the list is read again, at most every 100 ms however many ask.
+func (r *rooms) find(ctx context.Context, name string) (*entry, error) {
+	if e, ok := (*r.names.Load())[name]; ok {
+		return e, nil
+	}
+	if !room.ValidName(name) {
+		return nil, errRoomNotFound
+	}
+	if err := r.refresh(ctx, 100*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("%w: list rooms: %w", queue.ErrUnavailable, err)
+	}
+	if e, ok := (*r.names.Load())[name]; ok {
+		return e, nil
+	}
+	return nil, errRoomNotFound
+}
+
+// get returns a view of a room that is at most viewAge old; staleAge while
+// another request is renewing it.
+func (r *rooms) get(ctx context.Context, name string) (*view, error) {
+	e, err := r.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return e.renew(&e.view, viewAge, func(last *view) (*view, error) {
+		s, err := r.snapshots.Snapshot(ctx, name)
+		return newView(last, s, err)
+	})
+}
+
+// withMarks is get for the public status.
+func (r *rooms) withMarks(ctx context.Context, name string) (*view, error) {
+	e, err := r.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return e.renew(&e.marks, marksAge, func(last *view) (*view, error) {
+		s, err := r.snapshots.SnapshotMarks(ctx, name)
+		return newView(last, s, err)
+	})
+}
+
+// renew returns what is at at, reading it again where it is older than age.
+// While one request reads, the others make do with the last view, if it is not
+// too old, or wait.
+func (e *entry) renew(at *atomic.Pointer[view], age time.Duration, read func(last *view) (*view, error)) (*view, error) {
+	last := at.Load()
+	if last.younger(age) {
+		return last, nil
+	}
+	if !last.younger(age + staleAge) {
+		e.reading.Lock()
+	} else if !e.reading.TryLock() {
+		return last, nil
+	}
+	defer e.reading.Unlock()
+	if last = at.Load(); last.younger(age) {
+		return last, nil
+	}
+	next, err := read(last)
+	if err != nil {
+		return nil, err
+	}
+	at.Store(next)
+	return next, nil
+}
+
+func (v *view) younger(age time.Duration) bool { return v != nil && time.Since(v.read) < age }
+
+func newView(last *view, s queue.Snapshot, err error) (*view, error) {
+	if err != nil {
+		return nil, err
+	}
+	v := &view{Snapshot: s, read: time.Now(), pace: make([]pace, len(s.Lanes))}
+	if v.settings, err = room.Stored(s.Settings); err != nil {
+		return nil, fmt.Errorf("settings of room %s: %w", s.Room, err)
+	}
+	for i, l := range s.Lanes {
+		p := pace{at: s.Now, admitted: l.Admitted, waited: l.Waiting > 0}
+		if last != nil && last.Generation == s.Generation && i < len(last.pace) {
+			p = last.pace[i].next(p)
+		}
+		v.pace[i] = p
+	}
+	return v, nil
+}
+
+// pace is how fast a lane has been moving: an average of admissions a second
+// over some 20 seconds in which somebody waited.
+type pace struct {
+	at        time.Time
+	admitted  int64
+	waited    bool
+	perSecond float64 // 0: not known
+}
+
+const paceWindow = 20 * time.Second
+
+func (p pace) next(now pace) pace {
+	elapsed := now.at.Sub(p.at)
+	if elapsed < time.Second && p.perSecond > 0 {
+		return p // too short to measure; the baseline stays
+	}
+	now.perSecond = p.perSecond
+	if !p.waited || elapsed <= 0 || elapsed > paceWindow {
+		return now
+	}
+	measured := float64(now.admitted-p.admitted) / elapsed.Seconds()
+	if p.perSecond == 0 {
+		now.perSecond = measured
+	} else {
+		keep := math.Exp(-elapsed.Seconds() / paceWindow.Seconds())
+		now.perSecond = keep*p.perSecond + (1-keep)*measured
+	}
+	return now
+}
+
+// estimate is how long somebody with so many ahead will wait; false where
+// nothing has been measured, or the room lets nobody through.
+func (v *view) estimate(lane int, ahead int64) (time.Duration, bool) {
+	state := v.State(v.now())
+	if state != queue.Open && state != queue.Draining || lane >= len(v.pace) || v.pace[lane].perSecond <= 0 {
+		return 0, false
+	}
+	return time.Duration(float64(ahead+1) / v.pace[lane].perSecond * float64(time.Second)), true
+}

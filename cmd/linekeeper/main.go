@@ -1,0 +1,98 @@
+// Command linekeeper is admission control for an order API: a waiting line in
+// Redis, a scheduler that lets people through at a rate the database can bear,
+// entry tokens, and orders that take each token exactly once.
+//
+// This package is the only one that knows all the others. `serve` wires them;
+// `dev` does the same around private servers of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/linekeeper/linekeeper/internal/config"
+)
+
+// cli is the command line. Every setting is also an environment variable, a
+// *_FILE and a line of the YAML file; package config has the order.
+type cli struct {
+	config.Source
+	Serve   serveCmd   `cmd:"" help:"Run Linekeeper against a Redis and a Postgres."`
+	Dev     devCmd     `cmd:"" help:"Run everything on this machine: private Redis and Postgres, a room and a product to try."`
+	Migrate migrateCmd `cmd:"" help:"Bring the database to the schema of this binary, or back."`
+	Keys    keysCmd    `cmd:"" help:"Signing keys."`
+	Token   tokenCmd   `cmd:"" name:"admin-token" help:"Admin tokens."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// streams are where commands write: results to out, all else to err.
+type streams struct{ out, err io.Writer }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, streams{os.Stdout, os.Stderr}))
+}
+
+// run is main without the process: 0 all well, 1 failed, 2 called or
+// configured wrongly.
+func run(ctx context.Context, args []string, env config.Env, std streams) int {
+	var c cli
+	exited := -1
+	k, err := config.Parse(&c, args, env,
+		kong.Name("linekeeper"), kong.UsageOnError(), kong.Writers(std.out, std.err),
+		kong.Description("Admission control for an order API."),
+		kong.Exit(func(code int) { exited = code; panic(exit{}) }))
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		report(std.err, err)
+		return 2
+	}
+	k.BindTo(ctx, (*context.Context)(nil))
+	if err := k.Run(std); err != nil {
+		report(std.err, err)
+		return 1
+	}
+	return 0
+}
+
+// exit unwinds kong after --help.
+type exit struct{}
+
+// report prints each of the joined errors on a line of its own.
+func report(w io.Writer, err error) {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, e := range joined.Unwrap() {
+			report(w, e)
+		}
+		return
+	}
+	fmt.Fprintln(w, "linekeeper:", strings.TrimSpace(err.Error()))
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(std streams) error {
+	_, err := fmt.Fprintln(std.out, "linekeeper", version())
+	return err
+}
+
+// version is the module's, as the toolchain has recorded it.
+func version() string {
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+		return b.Main.Version
+	}
+	return "(devel)"
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/linekeeper/linekeeper/migrations"
+)
+
+// startWithin is how long a process that starts waits for parts that do not
+// answer yet.
+const startWithin = 30 * time.Second
+
+// checkParts refuses parts that would break promises: a Redis that may evict
+// places, a Postgres that may forget orders, a schema of another version. It
+// waits for parts that are not there yet.
+func (s *server) checkParts(ctx context.Context) error {
+	return errors.Join(
+		s.patiently(ctx, "redis", s.checkRedis),
+		s.patiently(ctx, "postgres", s.checkPostgres))
+}
+
+// refusal is a fault that waiting does not mend.
+type refusal struct{ error }
+
+func (s *server) patiently(ctx context.Context, part string, check func(context.Context) error) error {
+	deadline := time.Now().Add(startWithin)
+	for {
+		err := check(ctx)
+		var r refusal
+		if err == nil || errors.As(err, &r) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		s.log.Warn("waiting for a part", "part", part, "err", err)
+		sleep(ctx, time.Second)
+	}
+}
+
+const minRedis = 7
+
+func (s *server) checkRedis(ctx context.Context) error {
+	info, err := s.rdb.Info(ctx, "server", "memory", "persistence").Result()
+	var answered redis.Error
+	if errors.As(err, &answered) && strings.Contains(err.Error(), "not supported") {
+		return nil // the memory stand-in of dev, which has said so itself
+	}
+	if err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	if v := infoText(info, "redis_version"); major(v) < minRedis {
+		return refusal{fmt.Errorf("redis %s is too old; Linekeeper needs %d.0 or newer", v, minRedis)}
+	}
+	if p := infoText(info, "maxmemory_policy"); p != "noeviction" && !s.conf.AllowEviction {
+		return refusal{fmt.Errorf("redis has maxmemory-policy %s and may evict people's places; set it to noeviction (or LINEKEEPER_ALLOW_EVICTION=true, and lose them)", p)}
+	}
+	if infoText(info, "aof_enabled") == "0" {
+		s.log.Warn("redis keeps no append-only file: a restart loses places, which then have to be restored from tickets", "setting", "appendonly yes")
+	}
+	return nil
+}
+
+func (s *server) checkPostgres(ctx context.Context) error {
+	var version int
+	var commit string
+	err := s.books.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit')").Scan(&version, &commit)
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	if version < 150000 {
+		return refusal{fmt.Errorf("postgres %d is too old; Linekeeper needs 15 or newer", version/10000)}
+	}
+	if commit == "off" {
+		return refusal{errors.New("postgres has synchronous_commit off and may forget orders it has acknowledged; set it to on")}
+	}
+	err = migrations.Check(ctx, s.books)
+	if errors.Is(err, migrations.ErrSchema) {
+		return refusal{fmt.Errorf("%w; run `linekeeper migrate up`", err)}
+	}
+	return err
+}
+
+// infoText reads one field of INFO.
+func infoText(info, name string) string {
+	for line := range strings.Lines(info) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func major(version string) int {
+	n, _ := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
+	return n
+}

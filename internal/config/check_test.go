@@ -1,0 +1,76 @@
+package config_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linekeeper/linekeeper/internal/config"
+)
+
+func TestCrossChecks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		set  vars
+		want string // of the error; empty: none
+	}{
+		{"complete", vars{}, ""},
+		{"no lock", vars{"LEADER_TTL": "0"}, ""},
+		{"lock too short", vars{"LEADER_TTL": "1999ms"}, "LEADER_TTL: is 1.999s, not 0 or between 2s and 1m0s"},
+		{"lock too long", vars{"LEADER_TTL": "61s"}, "LEADER_TTL: is 1m1s"},
+		{"negative lock", vars{"LEADER_TTL": "-1s"}, "LEADER_TTL: is -1s"},
+		{"negative delay", vars{"SHUTDOWN_DELAY": "-1s"}, "SHUTDOWN_DELAY: is -1s"},
+		{"delay for ever", vars{"SHUTDOWN_DELAY": "1h"}, "SHUTDOWN_DELAY: is 1h0m0s"},
+		{"any port", vars{"LISTEN": "127.0.0.1:0", "ADMIN_LISTEN": "[::1]:0"}, ""},
+		{"no port", vars{"LISTEN": "8080"}, `LISTEN: is "8080", not host:port`},
+		{"port by name", vars{"LISTEN": ":http"}, "whose port is not between 0 and 65535"},
+		{"port too high", vars{"ADMIN_LISTEN": "localhost:65536"}, "ADMIN_LISTEN: is \"localhost:65536\", whose port"},
+		{"one port for both", vars{"LISTEN": ":8081"}, "ADMIN_LISTEN: has port 8081, which LINEKEEPER_LISTEN has too"},
+		{"admin on localhost", vars{"ADMIN_LISTEN": "localhost:1"}, ""},
+		{"admin on every address", vars{"ADMIN_LISTEN": ":8081"}, "ADMIN_LISTEN: is :8081, beyond loopback"},
+		{"admin on a name", vars{"ADMIN_LISTEN": "localhost.example:8081"}, "beyond loopback"},
+		{"admin beyond loopback with tokens", vars{"ADMIN_LISTEN": ":8081", "ADMIN_TOKENS": "a:admin:00"}, ""},
+		{"identity jwt", vars{"IDENTITY": "jwt"}, "IDENTITY: jwt is not supported by this version; use ticket or header"},
+		{"identity unknown", vars{"IDENTITY": "none"}, `IDENTITY: "none" is not ticket or header`},
+		{"header from nobody", vars{"IDENTITY": "header"}, "IDENTITY: is header, which needs LINEKEEPER_TRUSTED_PROXIES"},
+		{"header from a proxy", vars{"IDENTITY": "header", "TRUSTED_PROXIES": "10.0.0.1"}, ""},
+		{"proxy in both forms", vars{"TRUSTED_PROXIES": "::ffff:10.0.0.0/104"}, "IPv4 in IPv6"},
+		{"proxy by name", vars{"TRUSTED_PROXIES": "proxy"}, `"proxy" is not a network`},
+		{"proxy on a link", vars{"TRUSTED_PROXIES": "fe80::1%eth0"}, "is not a network"},
+		{"no role", vars{"ROLES": ","}, `ROLES: "" is not one of`},
+		{"scheduler needs no keys", vars{"ROLES": "scheduler", "KEYS": ""}, ""},
+		{"api needs keys", vars{"ROLES": "scheduler,api", "KEYS": ""}, "KEYS: is required by the role api"},
+		{"redis scheme", vars{"REDIS_URL": "http://r"}, `REDIS_URL: has scheme "http"`},
+		{"postgres scheme", vars{"DATABASE_URL": "mysql://p"}, `DATABASE_URL: has scheme "mysql", not postgres`},
+		{"postgres keys and values", vars{"DATABASE_URL": "host=p password=CANARY"}, "DATABASE_URL: is not a URL"},
+		{"postgres on several hosts", vars{"DATABASE_URL": "postgresql://u:p@a:1,b:2/d?sslmode=require"}, ""},
+		{"postgres on a socket", vars{"DATABASE_URL": "postgres:///d?host=/tmp"}, ""},
+		{"brace in the prefix", vars{"KEY_PREFIX": "a{b}"}, "KEY_PREFIX: is \"a{b}\""},
+		{"upper case prefix", vars{"KEY_PREFIX": "A"}, "KEY_PREFIX: is \"A\""},
+	} {
+		env := needed()
+		for name, value := range c.set {
+			env["LINEKEEPER_"+name] = value
+		}
+		_, err := parse(t, env, "serve")
+		if c.want == "" {
+			require.NoError(t, err, c.name)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, c.name)
+		require.NotContains(t, err.Error(), "CANARY", c.name)
+	}
+}
+
+func TestRolesReadAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	var r config.Roles
+	require.NoError(t, r.UnmarshalText([]byte("relay, api")))
+	require.True(t, r.Has(config.RoleAPI) && r.Has(config.RoleRelay))
+	require.False(t, r.Has(config.RoleScheduler))
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.Equal(t, `"api,relay"`, string(text))
+}
