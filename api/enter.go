@@ -75,7 +75,7 @@ func (a *API) ticketFirst(w http.ResponseWriter, r *http.Request, c caller, v *v
 func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error) {
 	ctx := r.Context()
 	st, err := a.Line.Poll(ctx, v.Room, c.member, c.ticket.Place)
-	if err != nil || st.Status != queue.NotEntered || st.Outcome != "" || c.ticket.Place.Score == 0 {
+	if err != nil || st.Status != queue.NotEntered || st.Outcome != "" || !v.mayHaveLost(c.ticket) {
 		return st, err
 	}
 	lost := queue.Lost{Generation: st.Generation, Member: c.member, Ticket: c.ticket.Generation, Place: c.ticket.Place}

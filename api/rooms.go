@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/room"
 )
@@ -50,6 +51,20 @@ func (v *view) waiting(lane int) int64 {
 		return v.Lanes[lane].Waiting
 	}
 	return 0
+}
+
+// mayHaveLost tells whether the room can have lost the place of a ticket. The
+// script that restores decides; this keeps tickets of places that have long
+// been used from costing a question to Postgres at every poll.
+func (v *view) mayHaveLost(t credential.Ticket) bool {
+	switch {
+	case t.Place.Score == 0 || t.Place.Lane >= len(v.Lanes) || t.Generation < v.RestorableFrom:
+		return false
+	case t.Generation == v.Generation:
+		return t.Place.Score > v.Lanes[t.Place.Lane].Watermark
+	default:
+		return v.now().Before(v.Began.Add(v.Rules.ForgetAfter))
+	}
 }
 
 // rooms is what this process knows of all rooms: their names from Postgres,

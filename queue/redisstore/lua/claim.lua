@@ -11,7 +11,6 @@ local bad = unbegun()
 if bad then return bad end
 if lease <= 0 then error('ERR lease out of range') end
 
-ready_to_write()
 local g = settle(member)
 if not g or g.id ~= id then return reply('GONE') end
 if g.claim ~= '-' then
@@ -23,6 +22,7 @@ if now >= g.expiry then return reply('GONE') end
 local limit = fields(CONF, 'max_in_flight').max_in_flight
 if limit > 0 and call('ZCOUNT', CLAIMED, '(' .. f(now), '+inf') >= limit then return reply('LIMIT') end
 
+ready_to_write({}, { CLAIMED, READY })
 g.claim, g.picked = claim, '1'
 put_grant(member, g)
 call('ZADD', CLAIMED, f(now + lease), member)

@@ -10,9 +10,8 @@ local bad = unbegun()
 if bad then return bad end
 if lane ~= math.floor(lane) or lane < 0 or lane >= C.lanes then error('ERR no such lane') end
 
-ready_to_write()
 local g = settle(member)
-if call('ZSCORE', AWAY, member) then come_back(member) end
+come_back(member)
 if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
 
 local c = fields(CONF, 'opens_at', 'closes_at', 'draining', 'max_waiting', 'one_order')
@@ -22,6 +21,7 @@ if c.one_order == 1 and done_of(member) == 'CONSUMED' then return reply('ORDERED
 local inside = waiting_count() + call('ZCARD', PROC) + call('ZCARD', AWAY)
 if inside >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
 
+ready_to_write({ DONE_INFO, STATS }, { DONE })
 local score = math.max(S.last + 1, now)
 call('HSET', STATE, 'last', f(score))
 call('ZREM', DONE, member)

@@ -1,4 +1,4 @@
--- lanes.lua stands between the prelude and reserve: who comes next.
+-- lanes.lua stands before reserve: who comes next, and who is processing.
 
 -- walk_lanes chooses up to n members from the fronts of the lanes, passing over
 -- those who have gone silent. It looks at 2,000 members and moves 500 at most.
@@ -76,4 +76,53 @@ local function leave_lanes(entries)
   end
   for lane, members in pairs(of_lane) do many('ZREM', LANE[lane], members) end
   many('ZREM', SEEN, all)
+end
+
+-- hold makes entries processing, by a step and until a deadline. Returns them
+-- as reserve answers them: member, lane, score ...
+local function hold(entries, step, deadline)
+  local taken, deadlines, places, stamp = {}, {}, {}, f(deadline)
+  for _, e in ipairs(entries) do
+    taken[#taken + 1], taken[#taken + 2], taken[#taken + 3] = e.member, e.lane, e.score
+    deadlines[#deadlines + 1], deadlines[#deadlines + 2] = stamp, e.member
+    places[#places + 1], places[#places + 2] = e.member, e.lane .. ' ' .. e.score .. ' ' .. step
+  end
+  many('ZADD', PROC, deadlines)
+  many('HSET', PROC_PLACE, places)
+  return taken
+end
+
+-- held_by lists what a step, which took until deadline, still holds.
+local function held_by(step, deadline)
+  local taken = {}
+  for _, m in ipairs(call('ZRANGEBYSCORE', PROC, f(deadline), f(deadline), 'LIMIT', 0, 500)) do
+    local lane, score, by = place_of(PROC_PLACE, m)
+    if by == step then
+      taken[#taken + 1], taken[#taken + 2], taken[#taken + 3] = m, lane, f(score)
+    end
+  end
+  return taken
+end
+
+-- give_back_older returns to their places up to 500 whom other terms hold, or
+-- calls of mine before keep. Returns whether there are more.
+local function give_back_older(mine, keep)
+  local returned = 0
+  for _, m in ipairs(call('ZRANGE', PROC, 0, 1999)) do
+    local _, _, by = place_of(PROC_PLACE, m)
+    local seq = by and string.sub(by, 1, #mine) == mine and tonumber(string.sub(by, #mine + 1))
+    if not seq or seq < keep then
+      if returned == 500 then return true end
+      returned = returned + 1
+      give_back(m)
+    end
+  end
+  return false
+end
+
+-- watermarks is the highest score granted in each lane.
+local function watermarks()
+  local marks, out = call('HMGET', STATE, 'watermark0', 'watermark1', 'watermark2', 'watermark3'), {}
+  for lane = 0, C.lanes - 1 do out[lane + 1] = marks[lane + 1] or '0' end
+  return out
 end

@@ -11,10 +11,10 @@ if outcome ~= 'LEFT' and outcome ~= 'EVICTED' then error('ERR outcome must be LE
 local function is_it(s) return s and (score == '' or tonumber(score) == s) end
 
 if C.generation == 0 then return reply('NONE') end
-ready_to_write()
 local g = settle(member)
 if g and is_it(g.score) then
   if g.claim ~= '-' then return reply('BUSY', 'wait', f(tonumber(call('ZSCORE', CLAIMED, member)) - now)) end
+  ready_to_write()
   drop_grant(member)
   finish(member, outcome, g.id)
   return reply('OK')
@@ -22,11 +22,13 @@ end
 
 local lane, at = in_line(member)
 if is_it(at) then
+  ready_to_write()
   call('ZREM', LANE[lane], member)
   call('ZREM', SEEN, member)
 else
   local _, away_at = place_of(AWAY_PLACE, member)
   local _, proc_at = place_of(PROC_PLACE, member)
+  if is_it(away_at) or is_it(proc_at) then ready_to_write() end
   if is_it(away_at) then
     call('ZREM', AWAY, member)
     call('HDEL', AWAY_PLACE, member)

@@ -27,6 +27,8 @@ end
 
 -- come_back takes a member who was AWAY to the old place, as heard.
 local function come_back(m)
+  if not call('ZSCORE', AWAY, m) then return end
+  ready_to_write()
   local lane, score = place_of(AWAY_PLACE, m)
   call('ZREM', AWAY, m)
   call('HDEL', AWAY_PLACE, m)
@@ -84,14 +86,21 @@ local function expire(m, g)
 end
 
 -- settle does to one member what time has decided already, so that no answer
--- depends on how lately reap ran.
+-- depends on how lately reap ran. It returns the grant that the member holds.
 local function settle(m)
   local deadline = tonumber(call('ZSCORE', PROC, m))
-  if deadline and deadline <= now then give_back(m) end
+  if deadline and deadline <= now then
+    ready_to_write()
+    give_back(m)
+  end
   local g = grant_of(m)
   if not g then return nil end
-  if g.claim ~= '-' and (tonumber(call('ZSCORE', CLAIMED, m)) or 0) <= now then unclaim(m, g) end
+  if g.claim ~= '-' and (tonumber(call('ZSCORE', CLAIMED, m)) or 0) <= now then
+    ready_to_write()
+    unclaim(m, g)
+  end
   if g.claim == '-' and g.expiry <= now then
+    ready_to_write()
     expire(m, g)
     return nil
   end

@@ -10,10 +10,10 @@ local member = ARGV[2]
 local bad = unbegun()
 if bad then return bad end
 
-ready_to_write()
 local g = settle(member)
 if not g or g.id ~= ARGV[3] then return reply('GONE') end
 if g.picked ~= '1' or g.key == '-' then
+  ready_to_write({}, { READY })
   if g.picked ~= '1' then
     g.expiry = math.floor((now + fields(CONF, 'token_ttl').token_ttl) / SECOND) * SECOND
   end

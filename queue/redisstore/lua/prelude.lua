@@ -73,18 +73,22 @@ local function listen_since()
   return S.listen_since
 end
 
--- ready_to_write touches every key, which fails where one has the wrong type,
--- and records the time. Each script calls it once, after its checks and before
--- its first write.
-local function ready_to_write()
-  for i = 1, #HASHES do call('HLEN', HASHES[i]) end
-  for i = 1, #ZSETS do call('ZCARD', ZSETS[i]) end
+-- ready_to_write touches the given keys (all, if none are given), which fails
+-- where one has the wrong type, and records the time. Whatever writes calls it
+-- before its first write, naming at least what it writes and has not read. The
+-- first call counts.
+local ready = false
+local function ready_to_write(hashes, zsets)
+  if ready then return end
+  ready = true
+  for _, key in ipairs(hashes or HASHES) do call('HLEN', key) end
+  for _, key in ipairs(zsets or ZSETS) do call('ZCARD', key) end
+  if stepped then
+    call('HINCRBY', STATS, 'steps', 1)
+    call('HSET', STATE, 'step_at', f(now))
+  end
   call('HSET', STATE, 'time', f(now))
   if deaf then call('HSET', STATE, 'listen_since', f(now)) end
-  if stepped then
-    call('HSET', STATE, 'step_at', f(now))
-    call('HINCRBY', STATS, 'steps', 1)
-  end
 end
 
 -- reply begins with a word and the generation; name and value pairs follow.

@@ -14,9 +14,8 @@ local member, of, lane, score = ARGV[3], number(4), number(5), number(6)
 local floor_pg, lost_token = number(7), ARGV[8] == '1'
 if lane ~= math.floor(lane) or lane < 0 or lane >= C.lanes then error('ERR no such lane') end
 
-ready_to_write()
 local g = settle(member)
-if call('ZSCORE', AWAY, member) then come_back(member) end
+come_back(member)
 if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
 if done_of(member) then return reply('GONE') end
 
@@ -31,6 +30,7 @@ else
   if score <= math.max(mark, floor_pg) then return reply('GONE') end
 end
 
+ready_to_write()
 call('HSET', STATE, 'last', f(math.max(S.last, score)))
 call('ZADD', LANE[lane], 'NX', f(score), member)
 call('HINCRBY', STATS, 'entered', 1)

@@ -8,7 +8,6 @@ local member = ARGV[2]
 local bad = unbegun()
 if bad then return bad end
 
-ready_to_write()
 local g = settle(member)
-if call('ZSCORE', AWAY, member) then come_back(member) end
+come_back(member)
 return standing(member, g)

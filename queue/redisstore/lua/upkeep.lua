@@ -13,7 +13,7 @@ end
 -- starts to listen for those it meets for the first time, and sends away the
 -- silent. Returns how many went away, max at most.
 local function listen(since, max)
-  local away, looked, bound = 0, 0, horizon()
+  local away, looked, bound, stamp = 0, 0, horizon(), f(now)
   for lane = 0, C.lanes - 1 do
     local cursor = 'cursor' .. lane
     local from = tonumber(call('HGET', STATE, cursor)) or 0
@@ -24,12 +24,12 @@ local function listen(since, max)
         from = 0
         break
       end
-      local members = {}
+      local members, met = {}, {}
       for i = 1, #found, 2 do members[#members + 1] = found[i] end
       local seen = call('ZMSCORE', SEEN, unpack(members))
       for i, m in ipairs(members) do
         if not seen[i] then
-          call('ZADD', SEEN, 'NX', f(now), m)
+          met[#met + 1], met[#met + 2] = stamp, m
         elseif away < max and is_silent(seen[i], since) then
           call('ZREM', LANE[lane], m)
           call('ZREM', SEEN, m)
@@ -37,6 +37,7 @@ local function listen(since, max)
           away = away + 1
         end
       end
+      many('ZADD', SEEN, met)
       from, looked = tonumber(found[#found]), looked + #members
     until looked >= 2000
     call('HSET', STATE, cursor, f(from))
