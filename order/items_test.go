@@ -76,8 +76,8 @@ func TestFingerprintTellsContentsApart(t *testing.T) {
 		{"r", []Item{{"a", 1}, {"b", 1}}},
 		{"r", []Item{{"ab", 1}}},
 		{"ra", []Item{{"a", 1}}},
-		{"r\x01a", []Item{{"", 1}}}, // would meet the first one without lengths
-		{"r", []Item{{"a\x01\x01b", 1}}},
+		{"r\x01a", []Item{{"", 1}}},  // would meet the first one without lengths
+		{"r", []Item{{"a\x01b", 1}}}, // and this one two items
 		{"r", []Item{{"a", 128}}},
 	}
 	seen := map[Fingerprint]int{}

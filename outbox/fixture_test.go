@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -27,7 +28,7 @@ type sink struct {
 	do    func(room string, members []string) error
 }
 
-func (s *sink) Deliver(_ context.Context, room string, events []Event) error {
+func (s *sink) Deliver(ctx context.Context, room string, events []Event) error {
 	members := make([]string, len(events))
 	for i, e := range events {
 		c, err := e.Consume()
@@ -43,6 +44,9 @@ func (s *sink) Deliver(_ context.Context, room string, events []Event) error {
 		if err := s.do(room, members); err != nil {
 			return err
 		}
+	}
+	if _, bounded := ctx.Deadline(); !bounded || ctx.Err() != nil {
+		return errors.New("a delivery needs a context that lasts, and ends")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

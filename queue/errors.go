@@ -30,6 +30,9 @@ var (
 	ErrGone = errors.New("queue: no such grant")
 	// ErrLimit means that as many orders are in flight as the room allows.
 	ErrLimit = errors.New("queue: too many orders in flight")
+	// ErrDamaged means that Redis holds something of the room that no script has
+	// written: a key of another type, a malformed record. Repeating does not help.
+	ErrDamaged = errors.New("queue: the room's data are damaged")
 	// ErrUnavailable means that Redis gave no answer, or none that says what
 	// happened: the call may have had its effect. Repeat it with the same ids.
 	ErrUnavailable = errors.New("queue: redis is unavailable")

@@ -99,6 +99,25 @@ func TestStoppingIssuesWhatIsReservedAndUnlocksAfterIt(t *testing.T) {
 	})
 }
 
+func TestStoppingBeginsNothingNew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, "a", "b")
+		s.reserve = func(room string, _ queue.Step) (queue.Reservation, error) {
+			if room == "a" {
+				return someone(0, 7), nil
+			}
+			return queue.Reservation{Wait: time.Millisecond}, nil
+		}
+		s.delay = 200 * time.Millisecond
+		stop := s.run("first")
+		s.after(100 * time.Millisecond)
+		stop() // returns when a is issued, at 400 ms
+		require.Len(t, s.made("issue", "a"), 1)
+		require.Len(t, s.made("reserve", "b"), 1)
+	})
+}
+
 func TestStoppingDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

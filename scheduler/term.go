@@ -138,13 +138,10 @@ func (t *term) idle() time.Duration {
 	return time.Since(t.began) - time.Duration(t.effective.Load())
 }
 
-// blocked tells whether ticks have to wait: nobody is taken who could not be
-// let through.
-func (t *term) blocked() bool { return t.raising || t.books.down() }
-
-// unblock lets the rooms that have waited tick after d.
+// unblock lets the rooms that have waited tick after d, unless Postgres is
+// down: nobody is taken who could not be let through.
 func (t *term) unblock(d time.Duration) {
-	if t.blocked() {
+	if t.books.down() {
 		return
 	}
 	due := time.Now().Add(d)

@@ -36,7 +36,7 @@ type visit struct {
 
 // tick begins a visit of r, if the time is right.
 func (t *term) tick(ctx context.Context, r *room, due time.Time) {
-	if t.blocked() {
+	if t.books.down() {
 		t.held = append(t.held, r)
 		return
 	}

@@ -13,20 +13,20 @@ import (
 // sink ends the grants of orders that have been placed.
 type sink struct{ line *redisstore.Store }
 
-// Deliver consumes the grants of one room's events in one call. What Redis
-// refuses is the events' own fault; a Redis that is away, full or changing
-// hands is not.
+// Deliver consumes the grants of one room's events in one call. Only damage to
+// the room's data is the events' own fault; a Redis that is away, full,
+// changing hands or locked is not.
 func (s sink) Deliver(ctx context.Context, room string, events []outbox.Event) error {
 	spent := make([]queue.Spent, len(events))
 	for i, e := range events {
 		c, err := e.Consume()
 		if err != nil {
-			return outbox.Poison(err)
+			return err
 		}
 		spent[i] = queue.Spent{Member: c.Member, Grant: c.Grant, Order: e.OrderID}
 	}
 	_, err := s.line.Consume(ctx, room, spent)
-	if err != nil && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrFull) {
+	if errors.Is(err, queue.ErrDamaged) {
 		return outbox.Poison(err)
 	}
 	return err

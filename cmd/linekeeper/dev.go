@@ -14,13 +14,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/linekeeper/linekeeper/admin"
-	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/internal/devstack"
 	"github.com/linekeeper/linekeeper/internal/telemetry"
 	"github.com/linekeeper/linekeeper/migrations"
-	"github.com/linekeeper/linekeeper/room"
 )
 
 // devCmd runs the whole product around private servers of its own.
@@ -172,43 +169,11 @@ func (d *dev) startPostgres(ctx context.Context) error {
 	return nil
 }
 
-// secrets makes a signing key and an admin token, once.
 func (d *dev) secrets(context.Context) error {
-	keys, err := d.kept("keys", func() (string, error) { return credential.GenerateKey(), nil })
-	if err != nil {
-		return err
-	}
-	pair, err := d.kept("admin-token", func() (string, error) {
-		token, line, err := admin.NewToken("dev", admin.Admin)
-		return token + "\n" + line, err
-	})
-	if err != nil {
-		return err
-	}
-	token, line, ok := strings.Cut(pair, "\n")
-	if !ok {
-		return fmt.Errorf("%s is not what this command has written; remove it", filepath.Join(d.dir, "admin-token"))
-	}
-	d.token = token
-	d.conf.Keys, d.conf.AdminTokens = config.Secret(keys), config.Secret(line)
-	return nil
-}
-
-// kept returns the content of a private file, made at the first run.
-func (d *dev) kept(name string, fresh func() (string, error)) (string, error) {
-	path := filepath.Join(d.dir, name)
-	b, err := os.ReadFile(path)
-	if err == nil {
-		return strings.TrimSpace(string(b)), nil
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	content, err := fresh()
-	if err != nil {
-		return "", err
-	}
-	return content, os.WriteFile(path, []byte(content+"\n"), 0o600)
+	s, err := openSecrets(d.dir, "dev")
+	d.token = s.adminToken
+	d.conf.Keys, d.conf.AdminTokens = config.Secret(s.keys), config.Secret(s.adminEntry)
+	return err
 }
 
 func (d *dev) serve(ctx context.Context) error {
@@ -221,7 +186,7 @@ func (d *dev) serve(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	if err := d.goods(ctx, s); err != nil {
+	if err := makeGoods(ctx, s.rooms, "dev"); err != nil {
 		return err
 	}
 	return s.run(ctx, func(public, operators net.Addr) {
@@ -230,17 +195,4 @@ func (d *dev) serve(ctx context.Context) error {
 			go d.crowd(ctx, "http://"+public.String())
 		}
 	})
-}
-
-// goods makes the room and the product to try things with, once.
-func (d *dev) goods(ctx context.Context, s *server) error {
-	by := room.Actor{Name: "dev", Role: "admin", Remote: "local"}
-	if _, err := s.rooms.Create(ctx, "default", room.Defaults(), by); err != nil && !errors.Is(err, room.ErrExists) {
-		return err
-	}
-	if _, err := s.rooms.Product(ctx, "demo"); !errors.Is(err, room.ErrNotFound) {
-		return err
-	}
-	_, _, err := s.rooms.PutProduct(ctx, room.Product{SKU: "demo", Stock: 100_000, PriceCents: 1990, Currency: "EUR"}, 0, by)
-	return err
 }

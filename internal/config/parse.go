@@ -134,7 +134,6 @@ func (m mapper) Decode(dc *kong.DecodeContext, target reflect.Value) error {
 		err = fmt.Errorf("is a secret, and everybody on the machine can read command lines; use %s_FILE", p.setting(dc.Value))
 	}
 	if err != nil {
-		target.SetZero() // half a value must not reach a check
 		p.problems = append(p.problems, Problem{Setting: p.setting(dc.Value), From: from, Err: err})
 	}
 	return nil

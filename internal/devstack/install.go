@@ -146,13 +146,13 @@ func (m manager) run(ctx context.Context, out io.Writer, before []string, parts 
 	// Variables by way of env: sudo passes none of ours on. RUNLEVEL keeps a
 	// system without systemd from starting services of its own.
 	quiet := []string{"env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"}
-	install := slices.Concat(before, quiet, m.command(parts))
+	install := slices.Concat(before, quiet, m.command(parts), []string{"-qq", "-o", "Dpkg::Use-Pty=0"})
 	if listed() {
 		if err := say(ctx, out, install); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
-	if err := say(ctx, out, slices.Concat(before, []string{"apt-get", "update"})); err != nil {
+	if err := say(ctx, out, slices.Concat(before, []string{"apt-get", "update", "-qq"})); err != nil {
 		return err
 	}
 	return say(ctx, out, install)

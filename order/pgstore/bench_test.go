@@ -19,6 +19,7 @@ func BenchmarkCreate(b *testing.B) {
 			f.exec(`INSERT INTO products SELECT 'p' || i, 1000000000, 1, 'USD' FROM generate_series(0, 99) i`)
 			store := newStore(f.pool(size(16)))
 			b.SetParallelism(16)
+			b.ResetTimer() // the server may have been started for this
 			b.RunParallel(func(pb *testing.PB) {
 				for i := 0; pb.Next(); i++ {
 					o := order.Order{

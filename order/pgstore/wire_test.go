@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -300,6 +301,8 @@ func TestReadOnlyServersAreNotConnectedTo(t *testing.T) {
 	f.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
 	pool := f.pool()
 	require.Error(t, pool.Ping(t.Context()))
+	_, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
+	require.ErrorContains(t, err, "read only", "of several hosts the next one is tried")
 	f.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET default_transaction_read_only', current_database()); END $$`)
 	harness.Eventually(t, 0, "the pool recovers without a restart", func() bool { return pool.Ping(t.Context()) == nil })
 }

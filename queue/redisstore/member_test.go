@@ -361,7 +361,8 @@ func TestAWrongTypeChangesNothing(t *testing.T) {
 				},
 			}
 			for name, run := range calls {
-				if run() != nil {
+				if err := run(); err != nil {
+					require.ErrorIs(t, err, queue.ErrDamaged, name)
 					failed++
 					require.Equal(t, before, f.dump(part), "%s wrote before it failed", name)
 				}

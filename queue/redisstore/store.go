@@ -105,7 +105,7 @@ func (s *Store) roomKeys(room string) []string {
 var transient = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "MOVED", "ASK", "UNBLOCKED"}
 
 // mapError sorts what go-redis returns into the errors of package queue. What
-// Redis itself says about a request stays as it is: it is a fault of ours.
+// Redis says of a request itself (rights, say) stays as it is.
 func mapError(err error) error {
 	if err == nil {
 		return nil
@@ -119,6 +119,9 @@ func mapError(err error) error {
 			if redis.HasErrorPrefix(err, word) {
 				return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 			}
+		}
+		if redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "user_script") {
+			return fmt.Errorf("%w: %w", queue.ErrDamaged, err)
 		}
 		return err
 	}

@@ -42,8 +42,13 @@ func TestChildMissesAPart(t *testing.T) {
 	}
 }
 
+// Not parallel: the sweeps of the tests beside it would end the servers too, and
+// it is to be shown that they end by themselves.
 func TestKilledTestBinaryLeavesNothing(t *testing.T) {
-	t.Parallel()
+	for _, part := range []devstack.Part{devstack.RedisServer, devstack.PostgresServer} {
+		_, err := devstack.Find(part)
+		must(t, err)
+	}
 	report := filepath.Join(t.TempDir(), "report")
 	cmd := child("TestChildStartsServersAndHangs", reportEnv+"="+report)
 	require.NoError(t, cmd.Start())
