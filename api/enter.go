@@ -78,6 +78,9 @@ func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error)
 	if err != nil || st.Status != queue.NotEntered || st.Outcome != "" || !v.mayHaveLost(c.ticket) {
 		return st, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
+	defer cancel()
+	r = r.WithContext(ctx)
 	lost := queue.Lost{Generation: st.Generation, Member: c.member, Ticket: c.ticket.Generation, Place: c.ticket.Place}
 	var may bool
 	lost.Floor, may, err = a.Books.Restorable(ctx, v.Room, v.Sale, c.member, c.ticket.Place.Lane)

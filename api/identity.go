@@ -48,17 +48,22 @@ func (a *API) caller(r *http.Request, room string, v *view) (caller, error) {
 	return c, nil
 }
 
-// named takes the member from the header of a trusted proxy. A ticket shown
-// beside it must be that member's own.
+// named takes the member from the header of a trusted proxy. Two of them are
+// no choice for us to make: a proxy that adds its own leaves the client's in
+// front. A ticket shown beside it must be that member's own; a cookie of
+// somebody else counts as none.
 func (a *API) named(r *http.Request, c caller) (caller, error) {
-	member := r.Header.Get(memberHeader)
-	if !a.trusted(r) || !credential.ValidMember(member) {
+	members := r.Header.Values(memberHeader)
+	if !a.trusted(r) || len(members) != 1 || !credential.ValidMember(members[0]) {
 		return caller{}, errNoMember
 	}
-	if c.hasTicket && c.ticket.Member != member {
-		return caller{}, errTicketInvalid
+	if c.hasTicket && c.ticket.Member != members[0] {
+		if r.Header.Get(ticketHeader) != "" {
+			return caller{}, errTicketInvalid
+		}
+		c = caller{} // the cookie of who used this browser before
 	}
-	c.member = member
+	c.member = members[0]
 	return c, nil
 }
 

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -15,6 +17,10 @@ import (
 // maxIdempotencyKey is the longest Idempotency-Key, in bytes.
 const maxIdempotencyKey = 255
 
+// booksTimeout bounds what waits for Postgres alone and has no deadline of its
+// own. It is above lock_timeout, so that Postgres speaks first if it can.
+const booksTimeout = 3 * time.Second
+
 // placeOrder is POST /v1/orders. The token comes first: without a good one
 // nothing is read, looked up or told.
 func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
@@ -22,14 +28,7 @@ func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v, err := a.rooms.get(r.Context(), g.Room)
-	if errors.Is(err, errRoomNotFound) {
-		return order.ErrTokenInvalid
-	}
-	if err != nil {
-		return err
-	}
-	key, err := idempotencyKey(r)
+	req, err := a.orderRequest(r, g)
 	if err != nil {
 		return err
 	}
@@ -37,10 +36,8 @@ func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
 	if err := jsonbody.Read(w, r, &body); err != nil {
 		return err
 	}
-	placed, err := a.Orders.Place(r.Context(), order.Request{
-		Grant: g, Items: items(body.Items), IdempotencyKey: key,
-		Once: v.settings.OneOrderPerMember, Lease: v.Rules.ClaimLease,
-	})
+	req.Items = items(body.Items)
+	placed, err := a.Orders.Place(r.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -53,6 +50,30 @@ func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
 		Grant: g.ID, Score: g.Place.Score})
 	return writeJSON(w, http.StatusCreated, orderBody(placed.Order))
 }
+
+// orderRequest is what the token and the room decide about an order.
+func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, error) {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return order.Request{}, err
+	}
+	req := order.Request{Grant: g, IdempotencyKey: key}
+	v, err := a.rooms.get(r.Context(), g.Room)
+	switch {
+	case errors.Is(err, errRoomNotFound):
+		req.RoomGone = true
+	case errors.Is(err, queue.ErrNoRoom):
+		req.Lease = lostRoomLease // no claim can be had; an order may be found
+	case err != nil:
+		return order.Request{}, err
+	default:
+		req.Once, req.Lease = v.settings.OneOrderPerMember, v.Rules.ClaimLease
+	}
+	return req, nil
+}
+
+// lostRoomLease stands in for a setting that Redis has lost with its room.
+const lostRoomLease = 15 * time.Second
 
 // grant verifies the entry token, and that an identity shown beside it is its
 // member's. The answer does not say what is wrong with it.
@@ -99,7 +120,9 @@ func idempotencyKey(r *http.Request) (string, error) {
 // exist. The member shows the ticket of that room, or the token it was placed
 // with.
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	o, err := a.OrderBook.ByID(r.Context(), chi.URLParam(r, "id"))
+	ctx, cancel := context.WithTimeout(r.Context(), booksTimeout)
+	defer cancel()
+	o, err := a.OrderBook.ByID(ctx, chi.URLParam(r, "id"))
 	if err != nil {
 		return err
 	}

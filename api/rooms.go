@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -25,6 +26,8 @@ const (
 	marksAge = time.Second
 	// staleAge is how old a view may be while another request is renewing it.
 	staleAge = time.Second
+	// listTimeout bounds the reading of the list of rooms.
+	listTimeout = time.Second
 )
 
 // view is a room as this process last read it.
@@ -74,14 +77,19 @@ type rooms struct {
 	books     Books
 	names     atomic.Pointer[map[string]*entry]
 	listing   sync.Mutex
-	listed    time.Time // under listing
+	listed    time.Time // when it was last tried, under listing
+	failed    error     // how that went, under listing
 }
 
 // entry is one room's cached view.
 type entry struct {
 	reading sync.Mutex
-	view    atomic.Pointer[view]
-	marks   atomic.Pointer[view]
+	failure struct { // the last read that failed, under reading
+		at  time.Time
+		err error
+	}
+	view  atomic.Pointer[view]
+	marks atomic.Pointer[view]
 }
 
 func newRooms(s Snapshots, b Books) *rooms {
@@ -90,15 +98,20 @@ func newRooms(s Snapshots, b Books) *rooms {
 	return r
 }
 
-// refresh reads the list of rooms, unless it is younger than age. An error
-// leaves the list as it was: rooms do not vanish because Postgres is away.
+// refresh reads the list of rooms, unless that was tried less than age ago. An
+// error leaves the list as it was: rooms do not vanish because Postgres is away.
 func (r *rooms) refresh(ctx context.Context, age time.Duration) error {
 	r.listing.Lock()
 	defer r.listing.Unlock()
 	if time.Since(r.listed) < age {
-		return nil
+		return r.failed
 	}
+	// Others wait for the answer, too, heartbeats among them: it must not hang,
+	// nor end with the client that happened to ask.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
+	defer cancel()
 	names, err := r.books.Names(ctx)
+	r.listed, r.failed = time.Now(), err
 	if err != nil {
 		return err
 	}
@@ -111,7 +124,6 @@ func (r *rooms) refresh(ctx context.Context, age time.Duration) error {
 		}
 	}
 	r.names.Store(&next)
-	r.listed = time.Now()
 	return nil
 }
 
@@ -160,9 +172,10 @@ func (r *rooms) withMarks(ctx context.Context, name string) (*view, error) {
 
 // renew returns what is at at, reading it again where it is older than age.
 // While one request reads, the others make do with the last view, if it is not
-// too old, or wait.
+// too old, or wait; if it fails, it fails for all of them. (A Redis that hangs
+// would else be asked by each in turn, and the last would wait for all.)
 func (e *entry) renew(at *atomic.Pointer[view], age time.Duration, read func(last *view) (*view, error)) (*view, error) {
-	last := at.Load()
+	last, asked := at.Load(), time.Now()
 	if last.younger(age) {
 		return last, nil
 	}
@@ -175,7 +188,13 @@ func (e *entry) renew(at *atomic.Pointer[view], age time.Duration, read func(las
 	if last = at.Load(); last.younger(age) {
 		return last, nil
 	}
+	if e.failure.at.After(asked) {
+		return nil, e.failure.err
+	}
 	next, err := read(last)
+	if err != nil && !errors.Is(err, context.Canceled) { // that is one client's own
+		e.failure.at, e.failure.err = time.Now(), err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +213,7 @@ func newView(last *view, s queue.Snapshot, err error) (*view, error) {
 		return nil, fmt.Errorf("settings of room %s: %w", s.Room, err)
 	}
 	for i, l := range s.Lanes {
-		p := pace{at: s.Now, admitted: l.Admitted, waited: l.Waiting > 0}
+		p := pace{at: s.Now, admitted: l.Admitted, waited: l.Waiting > 0, moves: v.moves(s.Now)}
 		if last != nil && last.Generation == s.Generation && i < len(last.pace) {
 			p = last.pace[i].next(p)
 		}
@@ -203,12 +222,19 @@ func newView(last *view, s queue.Snapshot, err error) (*view, error) {
 	return v, nil
 }
 
+// moves tells whether the room lets people through at now.
+func (v *view) moves(now time.Time) bool {
+	state := v.State(now)
+	return state == queue.Open || state == queue.Draining
+}
+
 // pace is how fast a lane has been moving: an average of admissions a second
-// over some 20 seconds in which somebody waited.
+// over some 20 seconds in which somebody waited and the room let people through.
 type pace struct {
 	at        time.Time
 	admitted  int64
 	waited    bool
+	moves     bool
 	perSecond float64 // 0: not known
 }
 
@@ -216,11 +242,11 @@ const paceWindow = 20 * time.Second
 
 func (p pace) next(now pace) pace {
 	elapsed := now.at.Sub(p.at)
-	if elapsed < time.Second && p.perSecond > 0 {
-		return p // too short to measure; the baseline stays
+	if elapsed >= 0 && elapsed < time.Second {
+		return p // too short to measure, since members come in batches; the baseline stays
 	}
 	now.perSecond = p.perSecond
-	if !p.waited || elapsed <= 0 || elapsed > paceWindow {
+	if !p.waited || !p.moves || !now.moves || elapsed <= 0 || elapsed > paceWindow {
 		return now
 	}
 	measured := float64(now.admitted-p.admitted) / elapsed.Seconds()
@@ -236,8 +262,7 @@ func (p pace) next(now pace) pace {
 // estimate is how long somebody with so many ahead will wait; false where
 // nothing has been measured, or the room lets nobody through.
 func (v *view) estimate(lane int, ahead int64) (time.Duration, bool) {
-	state := v.State(v.now())
-	if state != queue.Open && state != queue.Draining || lane >= len(v.pace) || v.pace[lane].perSecond <= 0 {
+	if !v.moves(v.now()) || lane >= len(v.pace) || v.pace[lane].perSecond <= 0 {
 		return 0, false
 	}
 	return time.Duration(float64(ahead+1) / v.pace[lane].perSecond * float64(time.Second)), true

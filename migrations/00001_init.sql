@@ -16,7 +16,9 @@ CREATE TABLE rooms (
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now(),
     -- Deleted rooms stay, so that a name never meets its own old orders in sale 1.
-    deleted_at      timestamptz
+    deleted_at      timestamptz,
+    -- When the data of a deleted room were removed from Redis.
+    dropped_at      timestamptz
 );
 
 -- What must survive a loss of Redis data. Written before any grant is issued.

@@ -65,6 +65,9 @@ type Request struct {
 	IdempotencyKey string      // optional; its scope is the room and the member
 	Once           bool        // the room's oneOrderPerMember
 	Lease          time.Duration
+	// RoomGone says that the room has been deleted: nothing new is ordered, and
+	// an order that was placed is found.
+	RoomGone bool
 }
 
 // Placed is the answer to a Request: a new order, or the one that an earlier

@@ -127,6 +127,9 @@ func draft(r Request) (Order, error) {
 // claim asks a second time, under the same name, where the first answer was
 // lost.
 func (s *Service) claim(ctx context.Context, r Request, claim string) error {
+	if r.RoomGone {
+		return queue.ErrGone
+	}
 	err := s.grants.Claim(ctx, r.Grant, claim, r.Lease)
 	if errors.Is(err, queue.ErrUnavailable) && ctx.Err() == nil {
 		err = s.grants.Claim(ctx, r.Grant, claim, r.Lease)

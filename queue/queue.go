@@ -150,7 +150,7 @@ type Decision struct {
 
 // Issued counts what one issue call did.
 type Issued struct {
-	Granted int // new grants; each is charged to the rate
+	Granted int // grants there are now; each was charged to the rate once
 	Refused int // ended as EVICTED
 	Gone    int // not in processing with this step any more
 }

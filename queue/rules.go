@@ -51,10 +51,12 @@ type Life struct {
 	Sale           int64
 	RestorableFrom int64 // oldest generation whose tickets are good; equal to Generation: none are restored
 	Version        int64 // of the settings
+	Deleted        bool  // by an operator: what Redis has of it is to be removed
 	Rules          Rules
-	Settings       []byte  // the whole settings as JSON, for the processes that serve people
-	Floors         []int64 // per lane, the highest score ever admitted before this generation
-	LastScore      int64   // the highest score known to have been given
+	Lanes          []string // names, in the order of their index
+	Settings       []byte   // the whole settings as JSON, for the processes that serve people
+	Floors         []int64  // per lane, the highest score ever admitted before this generation
+	LastScore      int64    // the highest score known to have been given
 }
 
 // Progress is how far a room has come: what must survive a loss of Redis data,

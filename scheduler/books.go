@@ -23,11 +23,11 @@ func (t *term) readLives(ctx context.Context, _ time.Time) {
 	asked := time.Now()
 	t.spawn(ctx, func(ctx context.Context) then {
 		lives, err := t.Books.Lives(ctx)
-		return func(context.Context) { t.livesRead(lives, asked, err) }
+		return func(ctx context.Context) { t.livesRead(ctx, lives, asked, err) }
 	})
 }
 
-func (t *term) livesRead(lives []queue.Life, asked time.Time, err error) {
+func (t *term) livesRead(ctx context.Context, lives []queue.Life, asked time.Time, err error) {
 	t.agenda.at(t.read, time.Now().Add(readEvery))
 	if err != nil && !t.readDown && !t.stopping {
 		t.Log.Warn("settings can't be read, the last known stay in force", "error", err)
@@ -35,6 +35,10 @@ func (t *term) livesRead(lives []queue.Life, asked time.Time, err error) {
 	t.readDown = err != nil
 	present := make(map[string]bool, len(lives))
 	for _, life := range lives {
+		if life.Deleted {
+			t.drop(ctx, life)
+			continue
+		}
 		present[life.Room] = true
 		if r := t.rooms[life.Room]; r == nil {
 			t.adopt(life)
@@ -56,6 +60,29 @@ func (t *term) livesRead(lives []queue.Life, asked time.Time, err error) {
 	}
 }
 
+// drop removes what Redis has of a deleted room. Where that fails, the next
+// reading of lives brings it up again.
+func (t *term) drop(ctx context.Context, life queue.Life) {
+	if t.dropping[life.Room] || t.stopping {
+		return
+	}
+	t.dropping[life.Room] = true
+	t.spawnForRoom(ctx, func(ctx context.Context) then {
+		err := t.Rooms.Drop(ctx, life)
+		if err == nil {
+			err = t.Books.Dropped(ctx, life.Room, life.Generation)
+		}
+		return func(context.Context) {
+			delete(t.dropping, life.Room)
+			if err != nil {
+				t.Log.Warn("deleted room not removed yet", "room", life.Room, "error", err)
+				return
+			}
+			t.Log.Info("deleted room removed", "room", life.Room)
+		}
+	})
+}
+
 // advance writes the progress of all rooms that have reserved, in one
 // statement, once no other is about to join them.
 func (t *term) advance(ctx context.Context) {
@@ -71,7 +98,7 @@ func (t *term) advance(ctx context.Context) {
 	group := t.reserved
 	t.reserved, t.writing = nil, true
 	t.spawn(ctx, func(ctx context.Context) then {
-		err := t.Books.Advance(ctx, progress(group))
+		err := t.Admissions.Advance(ctx, progress(group))
 		return func(ctx context.Context) { t.advanced(ctx, group, err) }
 	})
 }

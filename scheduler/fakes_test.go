@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/linekeeper/linekeeper/queue"
@@ -132,6 +129,7 @@ type world struct {
 	read    func() error
 	barred  map[string]bool
 	delay   time.Duration // of every call about a room
+	slow    time.Duration // of every reading of lives and writing of progress
 
 	calls []call
 	ids   int
@@ -290,16 +288,24 @@ func (w *world) Update(_ context.Context, l queue.Life) error {
 	return nil
 }
 
-func (w *world) Lives(context.Context) ([]queue.Life, error) {
+func (w *world) Lives(ctx context.Context) ([]queue.Life, error) {
+	lives, slow, err := w.readLives()
+	if err != nil {
+		return nil, err
+	}
+	return lives, wait(ctx, slow) // what was read is old by then
+}
+
+func (w *world) readLives() ([]queue.Life, time.Duration, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(call{what: "lives"})
 	if w.read != nil {
 		if err := w.read(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return slices.Collect(maps.Values(w.lives)), nil
+	return slices.Collect(maps.Values(w.lives)), w.slow, nil
 }
 
 func (w *world) Begin(_ context.Context, room string, generation int64) (queue.Life, error) {
@@ -315,7 +321,31 @@ func (w *world) Begin(_ context.Context, room string, generation int64) (queue.L
 	return l, nil
 }
 
-func (w *world) Advance(_ context.Context, rooms []queue.Progress) error {
+func (w *world) Drop(_ context.Context, l queue.Life) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(call{what: "drop", room: l.Room})
+	if w.inRedis[l.Room].Generation <= l.Generation {
+		delete(w.inRedis, l.Room)
+	}
+	return nil
+}
+
+func (w *world) Dropped(_ context.Context, room string, _ int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(call{what: "dropped", room: room})
+	delete(w.lives, room)
+	return nil
+}
+
+func (w *world) Advance(ctx context.Context, rooms []queue.Progress) error {
+	w.mu.Lock()
+	slow := w.slow
+	w.mu.Unlock()
+	if err := wait(ctx, slow); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(call{what: "advance", progress: rooms})
@@ -338,64 +368,6 @@ func someone(lane int, score int64) queue.Reservation {
 		Wait:       time.Second,
 		Watermarks: []int64{0, 0}, LastScore: 1000,
 	}
-}
-
-// stage is a world with schedulers on it.
-type stage struct {
-	*testing.T
-	*world
-	key   *keyspace
-	terms *fakeTerms
-	end   []func()
-}
-
-const ttl = 5 * time.Second
-
-func newStage(t *testing.T, rooms ...string) *stage {
-	s := &stage{T: t, world: newWorld(rooms...), key: &keyspace{}, terms: &fakeTerms{}}
-	t.Cleanup(func() {
-		for _, end := range s.end {
-			end()
-		}
-	})
-	return s
-}
-
-func (s *stage) lock() *fakeLock { return &fakeLock{key: s.key, ttl: ttl} }
-
-// run starts a scheduler, and returns what ends it and waits for it.
-func (s *stage) run(name string, change ...func(*scheduler.Config)) (end func()) {
-	c := scheduler.Config{
-		Line: s.world, Rooms: s.world, Books: s.world, Terms: s.terms, Lock: s.lock(), TTL: ttl, Leader: name,
-		NewGrant: func() string {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.ids++
-			return fmt.Sprintf("grant-%d", s.ids)
-		},
-		Log: slog.New(slog.DiscardHandler),
-	}
-	for _, f := range change {
-		f(&c)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := scheduler.New(c).Run(ctx); err != nil {
-			s.Errorf("Run of %s: %v", name, err)
-		}
-	}()
-	end = sync.OnceFunc(func() { cancel(); <-done })
-	s.end = append(s.end, end)
-	return end
-}
-
-// after lets d of the bubble's time pass, and all that happens in it come to
-// rest.
-func (s *stage) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // split sends what is about rooms of b to b, and the rest to Line.

@@ -117,6 +117,7 @@ func TestNewerGenerationInRedisIsLearntAndNotReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, "a")
+		s.reserve = always(queue.Reservation{Wait: 300 * time.Millisecond})
 		s.run("only")
 		s.after(1100 * time.Millisecond)
 		s.change(func() { // another process has begun it, just after our last reading
@@ -125,7 +126,7 @@ func TestNewerGenerationInRedisIsLearntAndNotReplaced(t *testing.T) {
 			s.lives["a"], s.inRedis["a"] = l, l
 			s.calls = nil
 		})
-		s.after(1500 * time.Millisecond)
+		s.after(250 * time.Millisecond) // the refusal at 1200 leads to a reading at once
 		require.Empty(t, s.kinds())
 		calls := s.made("reserve", "a")
 		require.Equal(t, int64(9), calls[len(calls)-1].step.Generation)
@@ -160,6 +161,46 @@ func TestLoserOfARaceBeginsNothing(t *testing.T) {
 	})
 }
 
+// What was read before the generation began says that it has not.
+func TestLateReadingDoesNotBringAnOldGenerationBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, "a")
+		s.slow = 300 * time.Millisecond
+		s.reserve = always(queue.Reservation{Wait: 100 * time.Millisecond})
+		s.run("only")
+		s.after(850 * time.Millisecond) // the second reading is under way since 800
+		s.change(func() { delete(s.inRedis, "a") })
+		s.after(100 * time.Millisecond)
+		require.Equal(t, []string{"begin", "create"}, s.kinds())
+		s.forget()
+		s.after(time.Second)
+		for _, c := range s.made("reserve", "a") {
+			require.Equal(t, int64(15), c.step.Generation)
+		}
+	})
+}
+
+// A flush has set a newer generation while ours could not be begun.
+func TestGenerationThatIsOverIsNotBegun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, "a")
+		delete(s.inRedis, "a")
+		s.create = func(queue.Life) error { return queue.ErrFull }
+		s.run("only")
+		s.after(2 * time.Second)
+		require.NotEmpty(t, s.made("create", "a"))
+		s.edit("a", func(l *queue.Life) { l.Generation = 30 })
+		s.change(func() { s.inRedis["a"] = s.lives["a"] })
+		s.after(600 * time.Millisecond) // read by then
+		s.forget()
+		s.after(time.Second)
+		require.NotEmpty(t, s.made("reserve", "a"))
+		require.Empty(t, s.kinds())
+	})
+}
+
 func TestCreateOfUnknownOutcomeIsRepeatedWithTheSameGeneration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -187,6 +228,9 @@ func TestRoomThatIsGoneIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, "a", "b")
+		s.delay = 100 * time.Millisecond // a call is under way when the room goes
+		s.reserve = always(queue.Reservation{Wait: time.Millisecond})
+		s.reap = func(string) (queue.Reaped, error) { return queue.Reaped{More: true}, nil }
 		s.run("only")
 		s.after(2 * time.Second)
 		s.change(func() { delete(s.lives, "a") })
@@ -242,5 +286,22 @@ func TestReapGoesOnAtOnceWhileThereIsMore(t *testing.T) {
 		require.Len(t, s.made("reap", "a"), 10)
 		s.after(10 * time.Second)
 		require.InDelta(t, 20, len(s.made("reap", "a")), 1)
+	})
+}
+
+func TestDeletedRoomIsRemovedFromRedisOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, "a", "b")
+		s.run("only")
+		s.after(2 * time.Second)
+		s.edit("a", func(l *queue.Life) { l.Deleted = true })
+		s.after(2 * time.Second)
+		require.NotContains(t, s.inRedis, "a")
+		require.Contains(t, s.inRedis, "b")
+		require.Len(t, s.made("drop", "a"), 1)
+		before := len(s.made("reserve", "a"))
+		s.after(2 * time.Second)
+		require.Len(t, s.made("reserve", "a"), before, "nothing is asked of it any more")
 	})
 }

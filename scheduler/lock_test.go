@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -17,19 +18,20 @@ import (
 func TestVanishedLockIsNotTakenAnewByAnExtend(t *testing.T) {
 	t.Parallel()
 	rdb := harness.Redis(t)
-	lock := scheduler.NewLock("lock:"+t.Name(), time.Minute, goredis.NewPool(rdb))
+	name := uuid.NewString()
+	lock := scheduler.NewLock(name, time.Minute, goredis.NewPool(rdb))
 	require.NoError(t, lock.TryLockContext(t.Context()))
-	require.NoError(t, rdb.Del(t.Context(), "lock:"+t.Name()).Err())
+	require.NoError(t, rdb.Del(t.Context(), name).Err())
 	ok, _ := lock.ExtendContext(t.Context())
 	require.False(t, ok)
-	require.Zero(t, rdb.Exists(t.Context(), "lock:"+t.Name()).Val())
+	require.Zero(t, rdb.Exists(t.Context(), name).Val())
 }
 
 // Case 26, L3: a leader that resumes after a pause shuts down in peace.
 func TestLateUnlockLeavesTheSuccessorsLock(t *testing.T) {
 	t.Parallel()
 	rdb := harness.Redis(t)
-	name := "lock:" + t.Name()
+	name := uuid.NewString()
 	old := scheduler.NewLock(name, time.Minute, goredis.NewPool(rdb))
 	require.NoError(t, old.TryLockContext(t.Context()))
 	require.NoError(t, rdb.Del(t.Context(), name).Err()) // its time is over
@@ -66,6 +68,6 @@ func TestElectionSucceedsOverASlowLink(t *testing.T) {
 	t.Parallel()
 	rdb := harness.Redis(t)
 	rdb.AddHook(far(120 * time.Millisecond))
-	lock := scheduler.NewLock("lock:"+t.Name(), 2*time.Second, goredis.NewPool(rdb))
+	lock := scheduler.NewLock(uuid.NewString(), 2*time.Second, goredis.NewPool(rdb))
 	require.NoError(t, lock.TryLockContext(t.Context()))
 }

@@ -38,6 +38,7 @@ type Tick struct {
 // Decisions go in pairs; where Counts.Gone is above 0 some had moved on.
 type Admission struct {
 	Room       string
+	Lanes      []string // names, by the index in a place
 	Step       queue.Step
 	Candidates []queue.Candidate
 	Decisions  []queue.Decision

@@ -27,15 +27,25 @@ type Rooms interface {
 	// Update puts newer settings in force. It never begins a room:
 	// queue.ErrNoRoom or queue.GenerationError where there is nothing to update.
 	Update(ctx context.Context, life queue.Life) error
+	// Drop removes what is left of a deleted room. It does nothing where a newer
+	// generation has begun.
+	Drop(ctx context.Context, life queue.Life) error
 }
 
-// Books is what a scheduler reads and writes in Postgres.
+// Books is what Postgres has of rooms.
 type Books interface {
-	// Lives returns all rooms; beside an error, those that could be read.
+	// Lives returns all rooms, deleted ones until Dropped; beside an error, those
+	// that could be read.
 	Lives(ctx context.Context) ([]queue.Life, error)
 	// Begin ends the given generation and returns the next; queue.ErrGeneration
 	// when another process has done so first.
 	Begin(ctx context.Context, room string, generation int64) (queue.Life, error)
+	// Dropped notes that nothing is left of a deleted room.
+	Dropped(ctx context.Context, room string, generation int64) error
+}
+
+// Admissions is what Postgres says and is told of those who are let through.
+type Admissions interface {
 	// Advance keeps how far rooms have got, all in one statement. Nothing goes back.
 	Advance(ctx context.Context, rooms []queue.Progress) error
 	// Barred tells which members may not be let through: blocked, evicted from

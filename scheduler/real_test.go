@@ -81,7 +81,7 @@ func TestMembersOfADeadSchedulerKeepTheirPlaces(t *testing.T) {
 }
 
 // deaf can't write progress, so that ticks stop between reserve and issue.
-type deaf struct{ scheduler.Books }
+type deaf struct{ scheduler.Admissions }
 
 func (deaf) Advance(context.Context, []queue.Progress) error { return errors.New("connection refused") }
 
@@ -90,7 +90,7 @@ func TestTakenMembersReturnWithoutATickInProcessingTimeoutAndOneTick(t *testing.
 	h.open()
 	members := h.enter(80)
 	before := h.standing(members[0]).Place
-	h.run("deaf", func(c *scheduler.Config) { c.Books = deaf{c.Books} })
+	h.run("deaf", func(c *scheduler.Config) { c.Admissions = deaf{c.Admissions} })
 	h.eventually(3*time.Second, "50 are taken", func() bool { return h.snapshot().Processing == 50 })
 	h.eventually(2500*time.Millisecond, "they are back", func() bool { return h.snapshot().Processing == 0 })
 	got := h.standing(members[0])
@@ -101,7 +101,7 @@ func TestTakenMembersReturnWithoutATickInProcessingTimeoutAndOneTick(t *testing.
 
 // slow holds up its first write of progress until released.
 type slow struct {
-	scheduler.Books
+	scheduler.Admissions
 	reached chan struct{}
 	release chan struct{}
 	once    *sync.Once
@@ -112,7 +112,7 @@ func (s slow) Advance(ctx context.Context, rooms []queue.Progress) error {
 		close(s.reached)
 		<-s.release
 	})
-	return s.Books.Advance(context.WithoutCancel(ctx), rooms)
+	return s.Admissions.Advance(context.WithoutCancel(ctx), rooms)
 }
 
 func TestIssueOfAnOlderTermChangesNothing(t *testing.T) {
@@ -122,7 +122,7 @@ func TestIssueOfAnOlderTermChangesNothing(t *testing.T) {
 	issued := make(chan error, 1)
 	old := slow{h.books, make(chan struct{}), make(chan struct{}), &sync.Once{}}
 	h.run("old", withoutLock, func(c *scheduler.Config) {
-		c.Books = old
+		c.Admissions = old
 		c.Observer.Ticked = func(k scheduler.Tick) {
 			if k.Err != nil {
 				select {

@@ -39,16 +39,17 @@ const (
 
 // Config is what a scheduler is made of. All but Lock and Observer is needed.
 type Config struct {
-	Line     Line
-	Rooms    Rooms
-	Books    Books
-	Terms    Terms
-	Lock     Lock          // nil: tick without leading, beside others who do so
-	TTL      time.Duration // of the lock
-	Leader   string        // names this process in its steps, without spaces; random, new at each start
-	NewGrant func() string // a new grant id of 128 random bits
-	Log      *slog.Logger
-	Observer Observer
+	Line       Line
+	Rooms      Rooms
+	Books      Books
+	Admissions Admissions
+	Terms      Terms
+	Lock       Lock          // nil: tick without leading, beside others who do so
+	TTL        time.Duration // of the lock
+	Leader     string        // names this process in its steps, without spaces; random, new at each start
+	NewGrant   func() string // a new grant id of 128 random bits
+	Log        *slog.Logger
+	Observer   Observer
 }
 
 // Scheduler ticks all rooms while it leads.

@@ -16,11 +16,12 @@ type term struct {
 	hold   *hold // nil with the lock off
 	number int64 // 0 with the lock off: then each tick takes one of its own
 
-	agenda agenda
-	rooms  map[string]*room
-	done   chan then
-	flying int // calls of any kind under way
-	calls  int // of them, about one room
+	agenda   agenda
+	rooms    map[string]*room
+	dropping map[string]bool // deleted rooms being removed
+	done     chan then
+	flying   int // calls of any kind under way
+	calls    int // of them, about one room
 
 	ready    []*visit // progress is written: to be issued
 	reserved []*visit // progress still to be written
@@ -42,7 +43,7 @@ type term struct {
 }
 
 func newTerm(s *Scheduler, number int64, h *hold) *term {
-	t := &term{Scheduler: s, hold: h, number: number, rooms: map[string]*room{}, done: make(chan then), began: time.Now()}
+	t := &term{Scheduler: s, hold: h, number: number, rooms: map[string]*room{}, dropping: map[string]bool{}, done: make(chan then), began: time.Now()}
 	t.read = newEntry(t.readLives)
 	t.write = newEntry(func(ctx context.Context, _ time.Time) { t.advance(ctx) })
 	t.agenda.at(t.read, t.began)
@@ -138,12 +139,8 @@ func (t *term) idle() time.Duration {
 	return time.Since(t.began) - time.Duration(t.effective.Load())
 }
 
-// unblock lets the rooms that have waited tick after d, unless Postgres is
-// down: nobody is taken who could not be let through.
+// unblock lets the rooms that have waited tick after d.
 func (t *term) unblock(d time.Duration) {
-	if t.books.down() {
-		return
-	}
 	due := time.Now().Add(d)
 	for _, r := range t.held {
 		t.schedule(r.tick, r, due)

@@ -36,7 +36,7 @@ type visit struct {
 
 // tick begins a visit of r, if the time is right.
 func (t *term) tick(ctx context.Context, r *room, due time.Time) {
-	if t.books.down() {
+	if t.books.down() { // nobody is taken who could not be let through
 		t.held = append(t.held, r)
 		return
 	}
@@ -161,7 +161,7 @@ func (t *term) decide(ctx context.Context, v *visit) error {
 	for i, c := range v.reserved.Taken {
 		members[i] = c.Member
 	}
-	barred, err := t.Books.Barred(ctx, v.life.Room, v.life.Sale, members, v.life.Rules.OneOrder)
+	barred, err := t.Admissions.Barred(ctx, v.life.Room, v.life.Sale, members, v.life.Rules.OneOrder)
 	if err != nil {
 		return fmt.Errorf("look up who is barred: %w", err)
 	}
@@ -197,7 +197,7 @@ func (t *term) wasIssued(ctx context.Context, v *visit, err error) {
 	}
 	v.room.granted(v)
 	t.Observer.issued(Admission{
-		Room: v.room.name, Step: v.step, Candidates: v.reserved.Taken, Decisions: v.decisions, Counts: v.issued,
+		Room: v.room.name, Lanes: v.life.Lanes, Step: v.step, Candidates: v.reserved.Taken, Decisions: v.decisions, Counts: v.issued,
 	})
 	t.finish(v, v.reserved.Wait)
 }

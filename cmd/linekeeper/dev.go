@@ -181,7 +181,9 @@ func (d *dev) serve(ctx context.Context) error {
 	c.LogLevel, c.LogTransitions, c.Listen, c.AdminListen = d.LogLevel, d.LogTransitions, d.Listen, d.AdminListen
 	c.KeyPrefix, c.Roles = "linekeeper", config.RoleAPI|config.RoleScheduler|config.RoleRelay
 	c.Identity, c.LeaderTTL = config.IdentityTicket, 5*time.Second
-	s, err := newServer(ctx, c, telemetry.Logger(d.std.err, d.LogLevel), d.hooks...)
+	log := telemetry.Logger(d.std.err, d.LogLevel)
+	redis.SetLogger(redisLog{log})
+	s, err := newServer(ctx, c, log, d.hooks...)
 	if err != nil {
 		return err
 	}
@@ -190,6 +192,9 @@ func (d *dev) serve(ctx context.Context) error {
 		return err
 	}
 	return s.run(ctx, func(public, operators net.Addr) {
+		for _, err := s.line.Snapshot(ctx, "default"); err != nil && ctx.Err() == nil; _, err = s.line.Snapshot(ctx, "default") {
+			sleep(ctx, 50*time.Millisecond) // before a scheduler has begun the room nobody can enter
+		}
 		d.welcome(public, operators)
 		if d.Crowd > 0 {
 			go d.crowd(ctx, "http://"+public.String())

@@ -47,13 +47,9 @@ func main() {
 // configured wrongly.
 func run(ctx context.Context, args []string, env config.Env, std streams) int {
 	var c cli
-	exited := -1
-	k, err := config.Parse(&c, args, env,
-		kong.Name("linekeeper"), kong.UsageOnError(), kong.Writers(std.out, std.err),
-		kong.Description("Admission control for an order API."),
-		kong.Exit(func(code int) { exited = code; panic(exit{}) }))
-	if exited >= 0 {
-		return exited
+	k, exited, err := parse(&c, args, env, std)
+	if exited {
+		return 0
 	}
 	if err != nil {
 		report(std.err, err)
@@ -67,19 +63,34 @@ func run(ctx context.Context, args []string, env config.Env, std streams) int {
 	return 0
 }
 
-// exit unwinds kong after --help.
+// exit unwinds kong after --help, which it wants to end the process with.
 type exit struct{}
 
-// report prints each of the joined errors on a line of its own.
+func parse(c *cli, args []string, env config.Env, std streams) (k *kong.Context, exited bool, err error) {
+	defer func() {
+		if r := recover(); r == (exit{}) {
+			exited = true
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	k, err = config.Parse(c, args, env,
+		kong.Name("linekeeper"), kong.UsageOnError(), kong.Writers(std.out, std.err),
+		kong.Description("Admission control for an order API."),
+		kong.Exit(func(int) { panic(exit{}) }))
+	return k, false, err
+}
+
+// report prints each of the joined errors on a line of its own. An error that
+// only wraps a join keeps its words in front, and is one line as well.
 func report(w io.Writer, err error) {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && errors.Join(joined.Unwrap()...).Error() == err.Error() {
 		for _, e := range joined.Unwrap() {
 			report(w, e)
 		}
 		return
 	}
-	fmt.Fprintln(w, "linekeeper:", strings.TrimSpace(err.Error()))
+	fmt.Fprintln(w, "linekeeper:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
 }
 
 type versionCmd struct{}

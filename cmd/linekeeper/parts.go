@@ -47,7 +47,7 @@ const minRedis = 7
 func (s *server) checkRedis(ctx context.Context) error {
 	info, err := s.rdb.Info(ctx, "server", "memory", "persistence").Result()
 	var answered redis.Error
-	if errors.As(err, &answered) && strings.Contains(err.Error(), "not supported") {
+	if errors.As(err, &answered) && strings.Contains(err.Error(), "wrong number of arguments") {
 		return nil // the memory stand-in of dev, which has said so itself
 	}
 	if err != nil {

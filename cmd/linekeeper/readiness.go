@@ -90,6 +90,7 @@ func (s *server) writable(ctx context.Context) error {
 
 // healthOnly serves a process without the api role.
 func (s *server) healthOnly(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
 	switch {
 	case r.URL.Path == "/livez", r.URL.Path == "/readyz" && len(s.ready.missing()) == 0:
 		w.Header().Set("Content-Type", "application/json")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/admin"
 	"github.com/linekeeper/linekeeper/api"
+	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/internal/telemetry"
@@ -56,9 +57,12 @@ type server struct {
 // newServer connects to Redis, through hooks, and to Postgres, and checks that
 // they will keep what they acknowledge. The caller closes it.
 func newServer(ctx context.Context, conf config.Process, log *slog.Logger, hooks ...redis.Hook) (*server, error) {
-	ring, err := credential.ParseRing(conf.Keys.Reveal())
-	if err != nil {
-		return nil, err
+	ring := &credential.Ring{}
+	var err error
+	if conf.Roles.Has(config.RoleAPI) {
+		if ring, err = credential.ParseRing(conf.Keys.Reveal()); err != nil {
+			return nil, err
+		}
 	}
 	tokens, err := admin.ParseTokens(conf.AdminTokens.Reveal())
 	if err != nil {
@@ -190,7 +194,7 @@ func (s *server) scheduler(leads *leadership) *scheduler.Scheduler {
 		lock = scheduler.NewLock(s.conf.KeyPrefix+":leader", s.conf.LeaderTTL, goredis.NewPool(s.locks))
 	}
 	return scheduler.New(scheduler.Config{
-		Line: s.line, Rooms: s.line, Books: s.rooms, Terms: s.line.Terms(),
+		Line: s.line, Rooms: s.line, Books: s.rooms, Admissions: s.rooms, Terms: s.line.Terms(),
 		Lock: lock, TTL: s.conf.LeaderTTL, Leader: credential.NewMember(), NewGrant: credential.NewGrantID,
 		Log: s.log, Observer: s.schedulerObserver(leads),
 	})
@@ -225,7 +229,7 @@ type listeners struct{ public, operators listener }
 
 func (s *server) listen(g *errgroup.Group, work context.Context) (listeners, error) {
 	var out listeners
-	public := http.Handler(http.HandlerFunc(s.healthOnly))
+	public := problem.RequestIDs(http.HandlerFunc(s.healthOnly))
 	if s.conf.Roles.Has(config.RoleAPI) {
 		a, h := s.publicHandler()
 		public = h

@@ -2,6 +2,7 @@ package devstack_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -98,6 +99,17 @@ func TestKeptServersAreOpenedAgainByTheNextProcess(t *testing.T) {
 	require.NoError(t, pg.CreateDatabase(t.Context(), "shop"), "it is there already")
 	require.NoError(t, pg.Exec(t.Context(), "shop", "TABLE kept"))
 	require.Contains(t, pg.Log(), "database system is ready", "the log is in the directory")
+}
+
+func TestHalfAClusterIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	dir := reachable(t)
+	half := filepath.Join(dir, "data.new")
+	require.NoError(t, os.MkdirAll(half, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600))
+	pg := startPostgres(t, devstack.Options{Dir: dir})
+	require.NoError(t, pg.Exec(t.Context(), "postgres", "SELECT 1"))
+	require.NoDirExists(t, half)
 }
 
 // reachable is a directory that Postgres's user can use.
@@ -240,7 +252,12 @@ func TestCloneIsACopyAndIndependent(t *testing.T) {
 
 func TestReachableKeepsADirectoryThatAnybodyCanPass(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("/var/tmp", "linekeeper-open", "data")
+	open, err := os.MkdirTemp("/var/tmp", "linekeeper-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(open) })
+	dir := filepath.Join(open, "data")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, errors.Join(os.Chmod(open, 0o755), os.Chmod(dir, 0o755))) // whatever the umask says
 	used, moved, err := devstack.Reachable(dir)
 	require.NoError(t, err)
 	require.False(t, moved)
@@ -272,6 +289,19 @@ func TestReachableMovesOutOfAPrivateDirectory(t *testing.T) {
 	require.NoError(t, os.Symlink("/tmp", used))
 	_, _, err = devstack.Reachable(want)
 	require.Error(t, err, "somebody else put a link there")
+}
+
+func TestPostgresRefusesADirectoryItsUserCannotReach(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root runs Postgres as somebody else")
+	}
+	_, err := devstack.Find(devstack.PostgresServer)
+	skipMissing(t, err)
+	private := filepath.Join(t.TempDir(), "private")
+	require.NoError(t, os.Mkdir(private, 0o700))
+	_, err = devstack.StartPostgres(t.Context(), devstack.Options{Dir: private})
+	require.ErrorContains(t, err, private)
 }
 
 func TestReachableFollowsLinksIntoPrivateDirectories(t *testing.T) {

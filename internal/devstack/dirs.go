@@ -98,18 +98,23 @@ func claimDir(dir string) (*os.File, error) {
 }
 
 // Reachable returns the directory to use for a kept Postgres that is wanted in
-// dir. Postgres refuses to run as root and is started as another user; where
-// that user can't get to dir (below /root, for instance) it is a directory in
-// /var/tmp, always the same for the same dir, and moved is true. A file named
-// origin in it says what was wanted.
+// dir, and makes it. Postgres refuses to run as root and is started as another
+// user; where that user can't get to dir (below /root, for instance) it is a
+// directory in /var/tmp, always the same for the same dir, and moved is true. A
+// file named origin in it says what was wanted.
 func Reachable(dir string) (used string, moved bool, err error) {
-	dir, err = filepath.Abs(dir)
+	cred, err := unprivileged()
 	if err != nil {
 		return "", false, err
 	}
-	cred, err := unprivileged()
-	if err != nil || reaches(cred, dir) {
-		return dir, false, err
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", false, err
+	}
+	if reaches(cred, dir) {
+		// Asked again once it is there: a strict umask closes what we make.
+		if err := os.MkdirAll(dir, 0o755); err != nil || reaches(cred, dir) {
+			return dir, false, err
+		}
 	}
 	sum := sha256.Sum256([]byte(dir))
 	used = fmt.Sprintf("/var/tmp/linekeeper-%x", sum[:6])
@@ -122,7 +127,9 @@ func Reachable(dir string) (used string, moved bool, err error) {
 // ours makes a directory in a place where anybody may make one, and refuses one
 // that somebody else made first.
 func ours(dir string) error {
-	if err := os.Mkdir(dir, 0o755); err == nil || !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(dir, 0o755); err == nil {
+		return os.Chmod(dir, 0o755) // whatever the umask says
+	} else if !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	st, err := os.Lstat(dir)

@@ -31,9 +31,6 @@ func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Dir != "" && !reaches(cred, o.Dir) {
-		return nil, fmt.Errorf("the user that postgres runs as can't get to %s", o.Dir)
-	}
 	path, err := postgresFor(o.Dir)
 	if err != nil {
 		return nil, err
@@ -72,21 +69,32 @@ func postgresFor(dir string) (string, error) {
 	return Find(PostgresServer)
 }
 
-// initialize makes the cluster's files, unless they are there.
+// initialize makes the cluster's files, unless they are there. They get their
+// name when they are complete: half a cluster, left by a kill, is made anew.
 func initialize(ctx context.Context, p *Proc) error {
+	if !reaches(p.cred, p.Dir) {
+		return fmt.Errorf("the user that postgres runs as can't get to %s", p.Dir)
+	}
 	data := dataDir(p.Dir)
-	if _, err := os.Stat(filepath.Join(data, "PG_VERSION")); err == nil {
+	if _, err := os.Stat(data); err == nil {
 		return nil
 	}
-	// What an initdb that was cut short has left would be refused.
-	if err := errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o700)); err != nil {
+	half := data + ".new"
+	if err := errors.Join(os.RemoveAll(half), os.Mkdir(half, 0o700)); err != nil {
 		return err
 	}
 	if p.cred != nil {
-		if err := os.Chown(data, int(p.cred.Uid), int(p.cred.Gid)); err != nil {
+		if err := os.Chown(half, int(p.cred.Uid), int(p.cred.Gid)); err != nil {
 			return err
 		}
 	}
+	if err := initdb(ctx, p, half); err != nil {
+		return err
+	}
+	return os.Rename(half, data)
+}
+
+func initdb(ctx context.Context, p *Proc, data string) error {
 	args := []string{"-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions"}
 	if p.remove {
 		args = append(args, "--no-sync")

@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
@@ -8,6 +10,7 @@ import (
 // line counts what members do, and what happens to them.
 type line struct {
 	entries, departures, admissions, grants, polls *prometheus.CounterVec
+	waits                                          *prometheus.HistogramVec
 }
 
 func newLine(f promauto.Factory) line {
@@ -16,7 +19,9 @@ func newLine(f promauto.Factory) line {
 		departures: f.NewCounterVec(counter("departures_total", "Members who are in the room no more, by how that came."), []string{"room", "reason"}),
 		admissions: f.NewCounterVec(counter("admissions_total", "Members let through."), []string{"room", "lane"}),
 		grants:     f.NewCounterVec(counter("grants_total", "What happened to grants."), []string{"room", "event"}),
-		polls:      f.NewCounterVec(counter("polls_total", "Polls, by the status answered."), []string{"room", "status"}),
+		waits: f.NewHistogramVec(histogram("wait_seconds", "From enter to being let through.",
+			prometheus.ExponentialBuckets(1, 2, 14)), []string{"room", "lane"}),
+		polls: f.NewCounterVec(counter("polls_total", "Polls, by the status answered."), []string{"room", "status"}),
 	}
 }
 
@@ -32,11 +37,11 @@ func (m *Metrics) Departed(room, reason string, n int) {
 	}
 }
 
-// Admitted counts n members let through from a lane.
-func (m *Metrics) Admitted(room, lane string, n int) {
-	if n > 0 {
-		m.line.admissions.WithLabelValues(m.rooms.label(room), m.words.lane.label(lane)).Add(float64(n))
-	}
+// Admitted counts a member let through from a lane after a wait.
+func (m *Metrics) Admitted(room, lane string, waited time.Duration) {
+	room, lane = m.rooms.label(room), m.words.lane.label(lane)
+	m.line.admissions.WithLabelValues(room, lane).Inc()
+	m.line.waits.WithLabelValues(room, lane).Observe(waited.Seconds())
 }
 
 // Granted counts an event (issued, claimed, released, ...) of n grants.

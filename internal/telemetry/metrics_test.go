@@ -21,7 +21,9 @@ import (
 func exercise(m *telemetry.Metrics) {
 	m.Entered("r", "new")
 	m.Departed("r", "left", 2)
-	m.Admitted("r", "vip", 3)
+	for range 3 {
+		m.Admitted("r", "vip", time.Minute)
+	}
 	m.Granted("r", "issued", 4)
 	m.Polled("r", "WAITING")
 	m.Led(7, true)
@@ -82,7 +84,6 @@ func TestCountersIgnoreWhatWouldMakeThemFall(t *testing.T) {
 	t.Parallel()
 	m := telemetry.New("v")
 	m.Departed("r", "left", -1)
-	m.Admitted("r", "vip", 0)
 	m.Granted("r", "issued", -1)
 	m.Delivered(-1)
 	m.DeliveryFailed(-1)
@@ -174,7 +175,7 @@ func TestEveryLabelHasALimit(t *testing.T) {
 			word, room := fmt.Sprintf("w%d", i), fmt.Sprintf("r%d", i)
 			m.Entered(room, word)
 			m.Departed(room, word, 1)
-			m.Admitted(room, word, 1)
+			m.Admitted(room, word, time.Second)
 			m.Granted(room, word, 1)
 			m.Polled(room, word)
 			m.Ticked(room, word, 0, time.Unix(1, 0))

@@ -24,6 +24,13 @@ func (s *Store) Update(ctx context.Context, life queue.Life) error {
 	return err
 }
 
+// Drop removes all that Redis has of a deleted room, unless a newer generation
+// has begun: then the room has been made again.
+func (s *Store) Drop(ctx context.Context, life queue.Life) error {
+	_, err := s.run(ctx, updateScript, life.Room, "drop", life.Generation, life.Version, life.LastScore)
+	return err
+}
+
 func configureArgs(mode string, life queue.Life) []any {
 	args := []any{mode, life.Generation, life.Version, life.LastScore}
 	fields := confFields(life)

@@ -110,6 +110,15 @@ func TestNobodyIsTakenWhileARoomSettles(t *testing.T) {
 	require.Equal(t, []string{"ann"}, f.tick())
 }
 
+func TestAStepBackDoesNotProlongSettling(t *testing.T) {
+	f := afterLoss(t, 0)
+	f.enter("ann")
+	f.pass(-time.Hour)
+	f.reap()
+	f.pass(40 * time.Second)
+	require.Equal(t, []string{"ann"}, f.tick())
+}
+
 func TestAFirstGenerationDoesNotSettle(t *testing.T) {
 	f := setup(t)
 	f.enter("ann")
@@ -199,6 +208,20 @@ func TestAFlushEndsEverythingOnce(t *testing.T) {
 	s := f.snap()
 	require.EqualValues(t, 9, s.Generation)
 	require.EqualValues(t, 1, s.Term, "the fence stays")
+}
+
+func TestDropRemovesADeletedRoomButNotOneMadeAgain(t *testing.T) {
+	f := setup(t)
+	f.enter("ann", "bob")
+	f.tick()
+	older := f.life
+	older.Generation--
+	before := f.dump()
+	require.NoError(t, f.Drop(t.Context(), older))
+	require.Equal(t, before, f.dump(), "the room has been made again since")
+	require.NoError(t, f.Drop(t.Context(), f.life))
+	require.Empty(t, f.dump())
+	require.NoError(t, f.Drop(t.Context(), f.life), "twice is once")
 }
 
 func TestSnapshotReadsBackTheRules(t *testing.T) {

@@ -14,12 +14,12 @@ import (
 // lifeColumns need rooms as r and room_progress as p. Without a number to
 // restore from, nothing is restorable: that is what the generation itself says.
 const lifeColumns = `r.name, r.generation, r.sale, coalesce(r.restorable_from, r.generation), r.version, r.settings,
-	coalesce(p.floors, '{0,0,0,0}'), coalesce(p.last_score, 0)`
+	coalesce(p.floors, '{0,0,0,0}'), coalesce(p.last_score, 0), r.deleted_at IS NOT NULL`
 
 // scanLife returns the life without its rules where the settings can't be read.
 func scanLife(row pgx.Row) (queue.Life, error) {
 	var l queue.Life
-	err := row.Scan(&l.Room, &l.Generation, &l.Sale, &l.RestorableFrom, &l.Version, &l.Settings, &l.Floors, &l.LastScore)
+	err := row.Scan(&l.Room, &l.Generation, &l.Sale, &l.RestorableFrom, &l.Version, &l.Settings, &l.Floors, &l.LastScore, &l.Deleted)
 	return l, err
 }
 
@@ -30,16 +30,19 @@ func ruled(l queue.Life) (queue.Life, error) {
 		return queue.Life{}, err
 	}
 	l.Rules = settings.Rules()
+	for _, lane := range settings.Lanes {
+		l.Lanes = append(l.Lanes, lane.Name)
+	}
 	return l, nil
 }
 
-// Lives returns all rooms that are not deleted, with what is in force. Where
-// the settings of some can't be read, the others are returned beside the
+// Lives returns all rooms with what is in force, deleted ones until Dropped has
+// been called for them. Where the settings of some can't be read, the others are returned beside the
 // error: one broken row must not stop every room.
 func (s *Store) Lives(ctx context.Context) ([]queue.Life, error) {
 	// One statement for all: it runs once a second, with however many rooms.
 	const q = `SELECT ` + lifeColumns + ` FROM rooms r LEFT JOIN room_progress p ON p.room = r.name
-		WHERE r.deleted_at IS NULL ORDER BY r.name`
+		WHERE r.deleted_at IS NULL OR r.dropped_at IS NULL ORDER BY r.name`
 	rows, err := s.db.Query(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("read lives: %w", err)
@@ -59,6 +62,16 @@ func (s *Store) Lives(ctx context.Context) ([]queue.Life, error) {
 		lives = append(lives, l)
 	}
 	return lives, errors.Join(broken...)
+}
+
+// Dropped notes that nothing is left in Redis of a deleted room. If the room has
+// been made again meanwhile, nothing changes.
+func (s *Store) Dropped(ctx context.Context, name string, generation int64) error {
+	const q = `UPDATE rooms SET dropped_at = now() WHERE name = $1 AND generation = $2 AND deleted_at IS NOT NULL`
+	if _, err := s.db.Exec(ctx, q, name, generation); err != nil {
+		return fmt.Errorf("drop room %s: %w", name, err)
+	}
+	return nil
 }
 
 // Begin makes a new generation of the room out of the one that the caller has

@@ -98,7 +98,7 @@ func (s *Store) Create(ctx context.Context, name string, settings room.Settings,
 	const q = `INSERT INTO rooms (name, settings) VALUES ($1, $2)
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, version = rooms.version + 1,
 			sale = rooms.sale + 1, generation = nextval('generations'), restorable_from = NULL,
-			created_at = now(), updated_at = now(), deleted_at = NULL
+			created_at = now(), updated_at = now(), deleted_at = NULL, dropped_at = NULL
 		WHERE rooms.deleted_at IS NOT NULL
 		RETURNING ` + roomColumns
 	if err := settings.Validate(); err != nil {

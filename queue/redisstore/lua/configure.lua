@@ -1,11 +1,13 @@
--- configure.lua puts settings in force, or begins a generation of the room.
+-- configure.lua puts settings in force, begins a generation of the room, or
+-- removes all that a deleted room has left.
 --
--- ARGV: 1 now  2 'update' or 'create'  3 generation  4 version  5 highest score
+-- ARGV: 1 now  2 'update', 'create' or 'drop'  3 generation  4 version  5 highest score
 --       known to have been given (create)  then field, value ... of conf
 -- Returns: OK; INIT or GEN (an update of what is not there).
 --
 -- Safe to repeat: a version or generation that is not newer changes nothing.
--- create is called only with a number just won in Postgres.
+-- create is called only with a number just won in Postgres. drop spares a newer
+-- generation: the room has been made again.
 local mode, generation, version, last = ARGV[2], number(3), number(4), number(5)
 if generation < 1 or #ARGV % 2 ~= 1 or #ARGV > 205 then error('ERR malformed settings') end
 
@@ -22,8 +24,13 @@ elseif mode == 'create' then
   C.generation = generation
   call('HSET', STATE, 'time', f(now), 'last', f(last), 'listen_since', f(now), 'term', kept[1] or '0', 'leader', kept[2] or '')
   call('HSET', CONF, 'began', f(now))
+elseif mode == 'drop' then
+  if C.generation <= generation then
+    for i = 1, #KEYS do call('UNLINK', KEYS[i]) end
+  end
+  return reply('OK')
 else
-  error('ERR mode must be update or create')
+  error('ERR mode must be update, create or drop')
 end
 call('HSET', CONF, 'generation', f(generation), 'version', f(version), unpack(ARGV, 6))
 if mode == 'create' then

@@ -49,7 +49,7 @@ due(READY, now, function(m)
   end
 end)
 
-local c = fields(CONF, 'forget_after', 'claim_lease', 'token_ttl', 'pickup_ttl', 'processing_timeout')
+local c = fields(CONF, 'forget_after', 'claim_lease', 'token_ttl', 'pickup_ttl', 'processing_timeout', 'began')
 local since = listen_since()
 if now >= since + c.forget_after then
   due(AWAY, now - c.forget_after, counted('forgotten', function(m)

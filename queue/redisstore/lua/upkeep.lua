@@ -100,18 +100,23 @@ local function pull_back(max, c)
       if also then also(m) end
     end
   end
-  bound(PROC, now + c.processing_timeout)
-  bound(CLAIMED, now + c.claim_lease)
-  bound(READY, now + math.max(c.token_ttl, c.pickup_ttl), function(m)
+  -- In whole seconds, as pickup fixes it: a token is signed from it.
+  local latest = math.floor((now + math.max(c.token_ttl, c.pickup_ttl)) / SECOND) * SECOND
+  local function shorten(m)
     local g = grant_of(m)
-    if g then
-      g.expiry = now + math.max(c.token_ttl, c.pickup_ttl)
-      put_grant(m, g)
-    end
-  end)
+    if not g or g.expiry <= latest then return end
+    g.expiry = latest
+    put_grant(m, g)
+  end
+  bound(PROC, now + c.processing_timeout)
+  bound(READY, latest, shorten)
+  bound(CLAIMED, now + c.claim_lease)
+  for _, m in ipairs(call('ZRANGE', CLAIMED, 0, max - 1)) do shorten(m) end
   bound(AWAY, now)
   bound(SEEN, now)
   bound(DONE, now)
+  if c.began > now then call('HSET', CONF, 'began', f(now)) end
+  if S.heard_at > now then call('HSET', STATE, 'heard_at', f(now)) end
   if not more then call('HDEL', STATE, 'step_at') end
   return more
 end

@@ -1,0 +1,175 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linekeeper/linekeeper/api"
+	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
+)
+
+// setCookie is the one cookie of an answer, nil if it has none.
+func (a answer) setCookie() *http.Cookie {
+	a.t.Helper()
+	cookies := (&http.Response{Header: a.header}).Cookies()
+	require.LessOrEqual(a.t, len(cookies), 1)
+	if len(cookies) == 0 {
+		return nil
+	}
+	return cookies[0]
+}
+
+func TestTheTicketIsACookieToo(t *testing.T) {
+	t.Parallel()
+	for _, secure := range []bool{false, true} {
+		f := setUp(t, options(func(o *api.Options) { o.CookieSecure = secure }))
+		name := map[bool]string{false: "linekeeper_", true: "__Host-linekeeper_"}[secure] + f.room
+		entered := f.post().is(http.StatusCreated)
+		c, text := entered.setCookie(), *entered.position().QueueTicket
+		require.NotNil(t, c)
+		c.Raw = ""
+		require.Equal(t, &http.Cookie{Name: name, Value: text, Path: "/", MaxAge: 86400, HttpOnly: true,
+			Secure: secure, SameSite: http.SameSiteLaxMode}, c)
+
+		polled := f.get(cookie(name, text)).is(http.StatusOK)
+		require.Equal(t, entered.position().Score, polled.position().Score)
+		require.Nil(t, polled.setCookie(), "a cookie that is good is not set again")
+		require.Equal(t, http.StatusOK, f.post(cookie(name, text)).status, "the cookie is the member")
+		f.leave(cookie(name, text)).is(http.StatusNoContent)
+		require.Equal(t, of(queue.OutcomeLeft), f.poll(text).LastOutcome)
+	}
+}
+
+func TestABadCookieCountsAsNoneAndABadHeaderDoesNot(t *testing.T) {
+	t.Parallel()
+	f, other := setUp(t), setUp(t)
+	name := "linekeeper_" + f.room
+	good := f.enter()
+	for what, text := range map[string]string{
+		"no ticket at all": "x", "of another room": other.enter(), "forged": good[:len(good)-4] + "AAAA", "a second signature": good + ".e30",
+	} {
+		f.get(cookie(name, text)).refused(http.StatusUnauthorized, "ticket-invalid")
+		a := f.post(cookie(name, text)).is(http.StatusCreated)
+		require.NotNil(t, a.setCookie(), "%s: the cookie is replaced", what)
+		f.post(ticket(text)).refused(http.StatusUnauthorized, "ticket-invalid")
+		f.get(ticket(text), cookie(name, good)).refused(http.StatusUnauthorized, "ticket-invalid")
+		f.leave(ticket(text)).refused(http.StatusUnauthorized, "ticket-invalid")
+	}
+	f.get().refused(http.StatusUnauthorized, "ticket-invalid")
+	f.leave().refused(http.StatusUnauthorized, "ticket-invalid")
+	require.Equal(t, queue.Waiting, f.get(ticket(good), cookie(name, "x")).is(http.StatusOK).position().Status)
+}
+
+func TestATicketEndsByTheClockOfRedis(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	ann := f.enter()
+	f.pass(24*time.Hour - time.Minute)
+	require.Equal(t, queue.Waiting, f.serve().poll(ann).Status)
+	f.pass(time.Hour)
+	late := f.serve()
+	late.get(ticket(ann)).refused(http.StatusUnauthorized, "ticket-invalid")
+	late.post(ticket(ann)).refused(http.StatusUnauthorized, "ticket-invalid")
+	late.get(cookie("linekeeper_"+f.room, ann)).refused(http.StatusUnauthorized, "ticket-invalid")
+	late.post(cookie("linekeeper_"+f.room, ann)).is(http.StatusCreated)
+}
+
+func TestATicketIsRenewedInItsSecondHalf(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	old := f.enter()
+	f.pass(12*time.Hour - time.Minute)
+	require.Nil(t, f.serve().poll(old).QueueTicket)
+	f.pass(time.Minute)
+	site := f.serve()
+	a := site.get(ticket(old)).is(http.StatusOK)
+	renewed := a.position().QueueTicket
+	require.NotNil(t, renewed)
+	require.Equal(t, *renewed, a.setCookie().Value)
+	before, err := f.ring.Ticket(old)
+	require.NoError(t, err)
+	after, err := f.ring.Ticket(*renewed)
+	require.NoError(t, err)
+	require.WithinDuration(t, f.now(), after.IssuedAt, 10*time.Second)
+	after.IssuedAt = before.IssuedAt
+	require.Equal(t, before, after, "only the time is new")
+	require.Nil(t, site.poll(*renewed).QueueTicket)
+	require.Equal(t, queue.Waiting, site.poll(old).Status, "the old one is good to its end")
+}
+
+func TestKeysRotateWithoutAnybodyNoticing(t *testing.T) {
+	t.Parallel()
+	oldKey, newKey := credential.GenerateKey(), credential.GenerateKey()
+	f := setUp(t, func(p *plan) { p.keys = oldKey + "," + newKey })
+	ann, entry := f.ready()
+	bob := f.enter()
+
+	second := f.serve(func(o *api.Options) { o.Ring = ringOf(t, newKey+","+oldKey) })
+	p := second.poll(bob)
+	require.Equal(t, queue.Waiting, p.Status)
+	require.NotNil(t, p.QueueTicket, "a ticket of a key that is no longer the first is renewed")
+	require.Nil(t, second.poll(*p.QueueTicket).QueueTicket)
+	require.Equal(t, entry, *second.poll(ann).EntryToken, "one grant, one token, byte for byte")
+	require.Equal(t, entry, *f.poll(ann).EntryToken)
+
+	// Whoever is let through from now on has a token of the new key, everywhere.
+	f.pass(time.Second)
+	require.Equal(t, 1, f.tick())
+	fresh := *second.poll(*p.QueueTicket).EntryToken
+	require.Equal(t, fresh, *f.poll(bob).EntryToken)
+	require.NotEqual(t, strings.Split(entry, ".")[0], strings.Split(fresh, ".")[0])
+	second.order(`[{"sku":"a","quantity":1}]`, token(entry)).is(http.StatusCreated)
+	f.order(`[{"sku":"a","quantity":1}]`, token(fresh)).is(http.StatusCreated)
+
+	// And when the old key has gone, its tickets have.
+	third := f.serve(func(o *api.Options) { o.Ring = ringOf(t, newKey) })
+	third.get(ticket(bob)).refused(http.StatusUnauthorized, "ticket-invalid")
+	require.Equal(t, queue.Claimed, third.poll(*p.QueueTicket).Status)
+}
+
+func TestWhereATicketIsNeededTheFirstEnterWritesNothing(t *testing.T) {
+	t.Parallel()
+	f := setUp(t, settings(func(s *room.Settings) { s.EnterNeedsTicket = true }))
+	before := f.dump()
+	var tickets []string
+	for range 20 {
+		p := f.post().is(http.StatusOK).position()
+		require.Equal(t, queue.NotEntered, p.Status)
+		require.NotNil(t, p.QueueTicket)
+		tickets = append(tickets, *p.QueueTicket)
+	}
+	require.Equal(t, before, f.dump(), "S5: the room keeps something of who has shown nothing")
+
+	entered := f.post(ticket(tickets[0])).is(http.StatusCreated).position()
+	require.Equal(t, queue.Waiting, entered.Status)
+	require.EqualValues(t, 1, *entered.CurrentTotalWaitingCount)
+	require.NotNil(t, entered.QueueTicket, "the ticket now says where they stand")
+	bound, err := f.ring.Ticket(tickets[0])
+	require.NoError(t, err)
+	placed, err := f.ring.Ticket(*entered.QueueTicket)
+	require.NoError(t, err)
+	require.Equal(t, bound.Member, placed.Member)
+	require.Equal(t, *entered.Score, placed.Place.Score)
+	again := f.post(ticket(tickets[0])).is(http.StatusOK).position()
+	require.Equal(t, entered.Score, again.Score, "one ticket is one member, however often it is shown")
+}
+
+func TestLeavingWithAnOldTicketLeavesTheNewPlaceAlone(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	old := f.enter()
+	f.leave(ticket(old)).is(http.StatusNoContent)
+	f.pass(time.Second)
+	entered := f.post(ticket(old)).is(http.StatusCreated).position()
+	require.Greater(t, *entered.Score, start.UnixMicro(), "a new place, at the end")
+	f.leave(ticket(old)).is(http.StatusNoContent)
+	require.Equal(t, queue.Waiting, f.poll(*entered.QueueTicket).Status)
+	f.leave(ticket(*entered.QueueTicket)).is(http.StatusNoContent)
+	require.Equal(t, queue.NotEntered, f.poll(*entered.QueueTicket).Status)
+}
