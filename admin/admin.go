@@ -128,8 +128,7 @@ func New(o Options) http.Handler {
 	// The id first: every later refusal names it.
 	mux.Use(problem.RequestIDs, noStore, sameOrigin)
 	mux.Use(o.Use...)
-	mux.NotFound(func(w http.ResponseWriter, r *http.Request) { problem.Write(w, r, problem.New("not-found")) })
-	mux.MethodNotAllowed(notAllowed(mux))
+	problem.Unrouted(mux)
 	if o.Metrics != nil {
 		mux.Method(http.MethodGet, "/metrics", o.Metrics)
 	}
@@ -190,7 +189,6 @@ func sameOrigin(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// notAllowed finds the methods that the path does take: a 405 must list them,
 // and chi tells its own handler only.
 func notAllowed(routes chi.Routes) http.HandlerFunc {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}

@@ -156,11 +156,11 @@ func (f *fixture) foreign(entry string) string {
 	return t.Reveal()
 }
 
-// elsewhere is the same grant for a room that does not exist (any more).
+// elsewhere is a grant for a room that does not exist (any more).
 func (f *fixture) elsewhere(entry string) string {
 	f.t.Helper()
 	g := f.grant(entry)
-	g.Room = "deleted"
+	g.ID, g.Room = credential.NewGrantID(), "deleted"
 	t, err := f.ring.SignGrant(g)
 	require.NoError(f.t, err)
 	return t.Reveal()
@@ -235,6 +235,21 @@ func TestAnOrderWaitsForItsTurn(t *testing.T) {
 	require.Equal(t, 1, f.tick())
 	site := f.serve()
 	site.order(oneA, token(*site.poll(*again.QueueTicket).EntryToken)).refused(http.StatusConflict, "already-ordered")
+}
+
+// TestADeletedRoomTakesNoOrdersAndKeepsThoseItHas is about whoever asks again
+// because the answer got lost.
+func TestADeletedRoomTakesNoOrdersAndKeepsThoseItHas(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	_, entry := f.ready()
+	_, unused := f.ready()
+	o := f.order(oneA, token(entry)).is(http.StatusCreated).order()
+	require.NoError(t, f.rooms.Delete(t.Context(), f.room, operator))
+	site := f.serve()
+	require.Equal(t, o, site.order(oneA, token(entry)).is(http.StatusOK).order())
+	site.order(oneA, token(unused)).refused(http.StatusUnauthorized, "entry-token-invalid")
+	require.Equal(t, o, site.call("GET", "/v1/orders/"+o.ID, token(entry)).is(http.StatusOK).order())
 }
 
 func TestSoldOutIsToldByProduct(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 // what one Redis hash field and one answer can carry.
 const (
 	maxWeight    = 1000
-	maxStock     = 1_000_000_000
 	maxURLs      = 20
 	maxURLLength = 500
 	maxLanguages = 20
@@ -89,21 +88,22 @@ func checkLanes(lanes []Lane) Problems {
 	return wrong
 }
 
-// Stock may be 0: sold out before it begins is a way to rehearse.
-func readStock(v any, _ *int) (*int, Problems) {
-	n, ok := wholeNumber(v)
+func readStock(v any, _ *string) (*string, Problems) {
+	sku, ok := v.(string)
 	if !ok {
-		return nil, notWhole(0, maxStock, v)
+		return nil, notSKU(v)
 	}
-	return &n, checkStock(&n)
+	return &sku, checkStock(&sku)
 }
 
-func checkStock(n *int) Problems {
-	if n != nil && (*n < 0 || *n > maxStock) {
-		return notWhole(0, maxStock, *n)
+func checkStock(sku *string) Problems {
+	if sku != nil && !ValidSKU(*sku) {
+		return notSKU(*sku)
 	}
 	return nil
 }
+
+func notSKU(v any) Problems { return problem("must be null or a product's sku, got %s", got(v)) }
 
 func readURLs(v any, _ []string) ([]string, Problems) {
 	list, ok := v.([]any)

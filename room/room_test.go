@@ -208,7 +208,7 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 		v := time.Date(2030, 1, 1, hour, 0, 0, 0, time.UTC)
 		return &v
 	}
-	negative, long := -1, strings.Repeat("x", 501)
+	noSKU, long := "a b", strings.Repeat("x", 501)
 	for name, tc := range map[string]struct {
 		change func(*room.Settings)
 		want   room.Problem
@@ -222,7 +222,7 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 		"closes early":      {func(s *room.Settings) { s.AdmitsAt, s.ClosesAt = at(2), at(1) }, room.Problem{Field: "closesAt", Detail: "must not be before admitsAt (2030-01-01T02:00:00Z), got 2030-01-01T01:00:00Z"}},
 		"closes unopened":   {func(s *room.Settings) { s.OpensAt, s.ClosesAt = at(2), at(1) }, room.Problem{Field: "closesAt", Detail: "must not be before opensAt (2030-01-01T02:00:00Z), got 2030-01-01T01:00:00Z"}},
 		"zero time":         {func(s *room.Settings) { s.OpensAt = &time.Time{} }, room.Problem{Field: "opensAt", Detail: "must be an RFC 3339 time from 2000 to 2199 such as 2030-01-31T18:00:00Z, got 0001-01-01T00:00:00Z"}},
-		"negative stock":    {func(s *room.Settings) { s.Stock = &negative }, room.Problem{Field: "stock", Detail: "must be a whole number from 0 to 1000000000, got -1"}},
+		"no sku":            {func(s *room.Settings) { s.Stock = &noSKU }, room.Problem{Field: "stock", Detail: `must be null or a product's sku, got "a b"`}},
 		"long message":      {func(s *room.Settings) { s.Message["en"] = long }, room.Problem{Field: "message.en", Detail: "must be a text of 1 to 500 characters without control or broken ones, got 501"}},
 		"message with NUL":  {func(s *room.Settings) { s.Message["en"] = "a\x00" }, room.Problem{Field: "message.en", Detail: "must be a text of 1 to 500 characters without control or broken ones, got some"}},
 		"broken message":    {func(s *room.Settings) { s.Message["en"] = "a\xff" }, room.Problem{Field: "message.en", Detail: "must be a text of 1 to 500 characters without control or broken ones, got some"}},
@@ -242,8 +242,8 @@ func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
 		"adaptive": `{"adaptive":true}`, "directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`,
-		"stock": `{"stock":0}`, "draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
-		"priority": `{"priority":"offset"}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"network"}`,
+		"stock": `{"stock":"demo"}`, "draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
+		"priority": `{"priority":"boost"}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
 		"lanes": `{"lanes":[{"name":"vip","weight":2},{"name":"standard","weight":1}]}`,
 	} {
 		_, err := room.Parse([]byte(patch))
@@ -359,7 +359,7 @@ func TestOnlyHarmlessNamesAreValid(t *testing.T) {
 
 func FuzzParseNeverPanicsAndNeverLetsInvalidSettingsThrough(f *testing.F) {
 	f.Add([]byte(`{"batchSize":1,"lanes":[{"name":"a","weight":1}],"message":{"en":"x"},"opensAt":"2030-01-01T00:00:00Z"}`))
-	f.Add([]byte(`{"message":{"en":null},"returnUrls":["https://a.example"],"stock":1}`))
+	f.Add([]byte(`{"message":{"en":null},"returnUrls":["https://a.example"],"stock":"a"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s, err := room.Parse(body)
 		if err != nil {

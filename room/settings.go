@@ -30,7 +30,7 @@ type Settings struct {
 	Adaptive                 bool              `json:"adaptive"`                 // the batch follows response times
 	DirectAdmission          bool              `json:"directAdmission"`          // straight in while nobody waits
 	Eager                    bool              `json:"eager"`                    // a completed order lets the next one in at once
-	Stock                    *int              `json:"stock"`                    // sold out after so many; nil: never
+	Stock                    *string           `json:"stock"`                    // sku whose stock bounds who is let in; nil: none
 	OpensAt                  *time.Time        `json:"opensAt"`                  // people enter; nil: always
 	AdmitsAt                 *time.Time        `json:"admitsAt"`                 // people are let through; nil: from opensAt on
 	ClosesAt                 *time.Time        `json:"closesAt"`                 // neither; nil: never

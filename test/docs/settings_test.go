@@ -130,6 +130,8 @@ func checkRange(t *testing.T, name, documented string) {
 		require.Contains(t, told, "must be a whole number from "+documented+",", name)
 	case documented == "true, false":
 		require.Contains(t, told, "must be true or false", name)
+	case documented == "a product's sku":
+		require.Contains(t, objection(name, `"no sku"`), "a product's sku", name)
 	case documented == "a time":
 		require.Contains(t, told, "RFC 3339 time", name)
 	case strings.HasPrefix(documented, "at most"):
@@ -156,7 +158,7 @@ func many(name string) string {
 // unbuilt tells whether this version refuses every value but one.
 func unbuilt(name string) bool {
 	for _, value := range []string{
-		"true", "1", `"offset"`, `"open"`, `"network"`, `[{"name":"a","weight":1},{"name":"b","weight":1}]`,
+		"true", "1", `"boost"`, `"open"`, `"strict"`, `[{"name":"a","weight":1},{"name":"b","weight":1}]`,
 	} {
 		if strings.Contains(objection(name, value), "in this version") {
 			return true

@@ -1,0 +1,57 @@
+package pgstore_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
+)
+
+func TestNamesAreOfRoomsThatThereAre(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	_, err := f.Create(t.Context(), "drop", room.Defaults(), ann)
+	require.NoError(t, err)
+	names, err := f.Names(t.Context())
+	require.NoError(t, err)
+	slices.Sort(names)
+	require.Equal(t, []string{"drop", "sale"}, names)
+	require.NoError(t, f.Delete(t.Context(), "drop", ann))
+	names, err = f.Names(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"sale"}, names)
+}
+
+func TestRestorableIsAboveTheFloorOfItsLaneUnlessExcluded(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	ask := func(member string, sale int64, lane int) (int64, bool) {
+		floor, ok, err := f.Restorable(t.Context(), "sale", sale, member, lane)
+		require.NoError(t, err)
+		return floor, ok
+	}
+	floor, ok := ask("ann", 1, 0)
+	require.Zero(t, floor, "nobody was admitted yet")
+	require.True(t, ok)
+
+	require.NoError(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Floors: []int64{7, 9, 0, 0}, LastScore: 12}}))
+	floor, _ = ask("ann", 1, 0)
+	require.EqualValues(t, 7, floor)
+	floor, _ = ask("ann", 1, 1)
+	require.EqualValues(t, 9, floor)
+
+	require.NoError(t, f.Evict(t.Context(), "sale", "ann", ann))
+	_, ok = ask("ann", 1, 0)
+	require.False(t, ok, "evicted from this sale")
+	_, ok = ask("ann", 2, 0)
+	require.True(t, ok, "and from no other")
+	require.NoError(t, f.Block(t.Context(), "sale", "bob", ann))
+	_, ok = ask("bob", 2, 0)
+	require.False(t, ok, "blocked for good")
+
+	_, _, err := f.Restorable(t.Context(), "sale", 1, "ann", queue.MaxLanes)
+	require.Error(t, err)
+}
