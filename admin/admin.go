@@ -188,16 +188,3 @@ func sameOrigin(next http.Handler) http.Handler {
 	}))
 	return protection.Handler(next)
 }
-
-// and chi tells its own handler only.
-func notAllowed(routes chi.Routes) http.HandlerFunc {
-	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-	return func(w http.ResponseWriter, r *http.Request) {
-		for _, m := range methods {
-			if routes.Match(chi.NewRouteContext(), m, r.URL.Path) {
-				w.Header().Add("Allow", m)
-			}
-		}
-		problem.Write(w, r, problem.New("method-not-allowed"))
-	}
-}
