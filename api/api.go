@@ -123,6 +123,9 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Ready == nil {
+		o.Ready = func() []string { return nil }
+	}
 	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer)}
 }
 

@@ -53,7 +53,10 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 		c.member = credential.NewMember()
 	} else if c.ticket.Place.Score > 0 && c.ticket.Sale == v.Sale {
 		st, err := a.resume(r, *c, v)
-		if err != nil || st.Status != queue.NotEntered {
+		// Whoever has ordered may enter again, where the room allows it; not with a
+		// place that was lost and turns out to have been used (of no generation).
+		over := st.Status == queue.NotEntered || st.Status == queue.Consumed && st.Generation > 0
+		if err != nil || !over {
 			return st, err
 		}
 	}

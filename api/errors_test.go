@@ -20,50 +20,55 @@ import (
 	"github.com/linekeeper/linekeeper/room"
 )
 
-// TestEveryErrorHasItsAnswer has what the parts can return, where a client can
-// meet it. Wrapped errors count for what they wrap.
+// Where an error is met.
+const enter, poll, leave, buy = "POST entries", "GET entries/me", "DELETE entries/me", "POST orders"
+
+// failures are what the parts can return, where a client can meet it, and what
+// the client is told.
+var failures = []struct {
+	at     string
+	err    error
+	status int
+	code   string
+	after  string
+}{
+	{enter, queue.ErrNotOpen, 403, "room-not-open", ""},
+	{enter, queue.ErrClosed, 403, "room-closed", ""},
+	{enter, queue.ErrFull, 429, "room-full", "5"},
+	{enter, queue.ErrOrdered, 409, "already-ordered", ""},
+	{enter, queue.ErrNoRoom, 503, "unavailable", "1"},
+	{enter, queue.GenerationError{Generation: 9}, 503, "unavailable", "1"},
+	{enter, queue.ErrUnavailable, 503, "unavailable", "2"},
+	{enter, context.DeadlineExceeded, 503, "unavailable", "1"},
+	{poll, queue.ErrNoRoom, 503, "unavailable", "1"},
+	{poll, queue.GenerationError{}, 503, "unavailable", "1"},
+	{poll, queue.ErrUnavailable, 503, "unavailable", "2"},
+	{poll, errors.New("nobody foresaw this"), 500, "internal", ""},
+	{leave, queue.BusyError{Left: 1200 * time.Millisecond}, 409, "order-in-progress", "2"},
+	{leave, queue.BusyError{}, 409, "order-in-progress", "1"},
+	{leave, queue.ErrUnavailable, 503, "unavailable", "2"},
+	{buy, queue.ErrLimit, 429, "order-limit", "1"},
+	{buy, queue.ErrUnavailable, 503, "unavailable", "2"},
+	{buy, order.ErrTokenInvalid, 401, "entry-token-invalid", ""},
+	{buy, order.ErrTokenSpent, 409, "entry-token-consumed", ""},
+	{buy, order.InProgressError{RetryAfter: 14100 * time.Millisecond}, 409, "order-in-progress", "15"},
+	{buy, order.ErrAlreadyOrdered, 409, "already-ordered", ""},
+	{buy, order.SoldOutError{SKU: "a"}, 409, "sold-out", ""},
+	{buy, order.UnknownProductError{SKU: "a"}, 422, "invalid-order", ""},
+	{buy, order.InvalidItemsError{Reason: "no"}, 422, "invalid-order", ""},
+	{buy, order.ErrMixedCurrency, 422, "invalid-order", ""},
+	{buy, order.ErrIdempotencyMismatch, 422, "idempotency-mismatch", ""},
+	{buy, order.ErrOutcomeUnknown, 503, "order-outcome-unknown", "1"},
+	{buy, order.ErrUnavailable, 503, "unavailable", "2"},
+	{buy, errors.New("nobody foresaw this"), 500, "internal", ""},
+}
+
+// TestEveryErrorHasItsAnswer has wrapped errors, which count for what they wrap.
 func TestEveryErrorHasItsAnswer(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	ann, entry := f.ready()
-	const enter, poll, leave, buy = "POST entries", "GET entries/me", "DELETE entries/me", "POST orders"
-	for _, c := range []struct {
-		at     string
-		err    error
-		status int
-		code   string
-		after  string
-	}{
-		{enter, queue.ErrNotOpen, 403, "room-not-open", ""},
-		{enter, queue.ErrClosed, 403, "room-closed", ""},
-		{enter, queue.ErrFull, 429, "room-full", "5"},
-		{enter, queue.ErrOrdered, 409, "already-ordered", ""},
-		{enter, queue.ErrNoRoom, 503, "unavailable", "1"},
-		{enter, queue.GenerationError{Generation: 9}, 503, "unavailable", "1"},
-		{enter, queue.ErrUnavailable, 503, "unavailable", "2"},
-		{enter, context.DeadlineExceeded, 503, "unavailable", "1"},
-		{poll, queue.ErrNoRoom, 503, "unavailable", "1"},
-		{poll, queue.GenerationError{}, 503, "unavailable", "1"},
-		{poll, queue.ErrUnavailable, 503, "unavailable", "2"},
-		{poll, errors.New("nobody foresaw this"), 500, "internal", ""},
-		{leave, queue.BusyError{Left: 1200 * time.Millisecond}, 409, "order-in-progress", "2"},
-		{leave, queue.BusyError{}, 409, "order-in-progress", "1"},
-		{leave, queue.ErrUnavailable, 503, "unavailable", "2"},
-		{buy, queue.ErrLimit, 429, "order-limit", "1"},
-		{buy, queue.ErrUnavailable, 503, "unavailable", "2"},
-		{buy, order.ErrTokenInvalid, 401, "entry-token-invalid", ""},
-		{buy, order.ErrTokenSpent, 409, "entry-token-consumed", ""},
-		{buy, order.InProgressError{RetryAfter: 14100 * time.Millisecond}, 409, "order-in-progress", "15"},
-		{buy, order.ErrAlreadyOrdered, 409, "already-ordered", ""},
-		{buy, order.SoldOutError{SKU: "a"}, 409, "sold-out", ""},
-		{buy, order.UnknownProductError{SKU: "a"}, 422, "invalid-order", ""},
-		{buy, order.InvalidItemsError{Reason: "no"}, 422, "invalid-order", ""},
-		{buy, order.ErrMixedCurrency, 422, "invalid-order", ""},
-		{buy, order.ErrIdempotencyMismatch, 422, "idempotency-mismatch", ""},
-		{buy, order.ErrOutcomeUnknown, 503, "order-outcome-unknown", "1"},
-		{buy, order.ErrUnavailable, 503, "unavailable", "2"},
-		{buy, errors.New("nobody foresaw this"), 500, "internal", ""},
-	} {
+	for _, c := range failures {
 		err := fmt.Errorf("deep inside: %w", c.err)
 		site := f.serve(func(o *api.Options) { o.Line, o.Orders = brokenLine{err}, brokenOrders{err} })
 		var a answer

@@ -46,10 +46,13 @@ func (h *heartbeats) note(room, member string) {
 func (h *heartbeats) run(ctx context.Context, list *rooms, log *slog.Logger) error {
 	tick := time.NewTicker(heardEvery)
 	defer tick.Stop()
+	down := false // Postgres: said once
 	for {
-		if err := list.refresh(ctx, heardEvery/2); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "rooms not listed", "err", err)
+		err := list.refresh(ctx, heardEvery/2)
+		if err != nil && !down && ctx.Err() == nil {
+			log.WarnContext(ctx, "rooms can't be listed, the last known are served", "err", err)
 		}
+		down = err != nil
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -227,6 +227,7 @@ func TestAnOrderWaitsForItsTurn(t *testing.T) {
 	_, err := f.line.Consume(t.Context(), f.room, []queue.Spent{{Member: g.Member, Grant: g.ID, Order: placed.ID}})
 	require.NoError(t, err)
 	f.post(ticket(f.bound(g.Member))).refused(http.StatusConflict, "already-ordered")
+	f.serve().post(ticket(ann)).refused(http.StatusConflict, "already-ordered")
 
 	// The same where Redis does not know: Postgres has the last word.
 	f.relive()
@@ -235,6 +236,19 @@ func TestAnOrderWaitsForItsTurn(t *testing.T) {
 	require.Equal(t, 1, f.tick())
 	site := f.serve()
 	site.order(oneA, token(*site.poll(*again.QueueTicket).EntryToken)).refused(http.StatusConflict, "already-ordered")
+}
+
+func TestWhoHasOrderedMayEnterAgainWhereTheRoomAllowsIt(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	ann, entry := f.ready()
+	g := f.grant(entry)
+	_, err := f.line.Consume(t.Context(), f.room, []queue.Spent{{Member: g.Member, Grant: g.ID, Order: uuid.NewString()}})
+	require.NoError(t, err)
+	again := f.serve().post(ticket(ann)).is(http.StatusCreated).position()
+	require.Equal(t, queue.Waiting, again.Status)
+	require.Greater(t, *again.Score, g.Place.Score)
+	require.NotNil(t, again.QueueTicket, "a new place has a ticket of its own")
 }
 
 // TestADeletedRoomTakesNoOrdersAndKeepsThoseItHas is about whoever asks again

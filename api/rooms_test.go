@@ -128,6 +128,16 @@ func TestAnUnknownRoomIsNotLookedForInRedis(t *testing.T) {
 	require.EqualValues(t, 1, snapshots.reads.Load())
 }
 
+func TestANameThatNoRoomCanHaveIsNotLookedForAtAll(t *testing.T) {
+	t.Parallel()
+	books := &countedBooks{}
+	f := setUp(t, options(func(o *api.Options) { books.Books, o.Books = o.Books, books }))
+	for _, name := range []string{strings.Repeat("a", 65), "UPPER", "a%20b", "%7Bx%7D", "-a", "*", "%00"} {
+		f.call("GET", "/v1/rooms/"+name).refused(http.StatusNotFound, "room-not-found")
+	}
+	require.Zero(t, books.names.Load(), "S14: it is refused before it gets anywhere")
+}
+
 func TestAFloodOfUnknownNamesDoesNotReachPostgres(t *testing.T) {
 	t.Parallel()
 	books := &countedBooks{}

@@ -234,3 +234,24 @@ func TestCase28CapacityIsNeverFreedTwice(t *testing.T) {
 	require.Equal(t, []string{"bob"}, f.tick())
 	require.Empty(t, f.tick())
 }
+
+// Records are separated by spaces: what would break one is refused at the door.
+func TestIdsThatAreNotOneWordAreRefusedUnwritten(t *testing.T) {
+	f, g := ready(t)
+	f.enter("bob")
+	before := f.dump()
+	for _, bad := range []string{"", "a b", "a\n"} {
+		require.Error(t, f.Claim(t.Context(), g, bad, time.Second))
+		_, err := f.PickUp(t.Context(), g, bad)
+		require.Error(t, err)
+		_, err = f.Consume(t.Context(), f.room, []queue.Spent{{Member: "ann", Grant: g.ID, Order: bad}})
+		require.Error(t, err)
+		_, err = f.Reserve(t.Context(), f.room, queue.Step{Generation: 7, Term: 9, Leader: bad, Seq: 1}, queue.Take{Keep: 1, Effective: 1, Max: 1})
+		require.Error(t, err)
+		if bad != "" { // an empty one is a refusal
+			_, err = f.Issue(t.Context(), f.room, f.step, []queue.Decision{{Member: "bob", Grant: bad}})
+			require.Error(t, err)
+		}
+	}
+	require.Equal(t, before, f.dump())
+}

@@ -6,7 +6,7 @@
 --
 -- Safe to repeat: the same claim gets the first lease again. It never changes
 -- the expiry, so retrying does not lengthen a grant.
-local member, id, claim, lease = ARGV[2], ARGV[3], ARGV[4], number(5)
+local member, id, claim, lease = ARGV[2], ARGV[3], word(4), number(5)
 local bad = unbegun()
 if bad then return bad end
 if lease <= 0 then error('ERR lease out of range') end

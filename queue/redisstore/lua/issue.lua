@@ -8,9 +8,10 @@
 -- Safe to repeat: a grant that is there is not charged again.
 local bad = unbegun() or other_generation(number(2))
 if bad then return bad end
-local term, leader, seq = number(3), ARGV[4], number(5)
+local term, leader, seq = number(3), word(4), number(5)
 bad = stale_step(term, leader)
 if bad then return bad end
+for i = 7, #ARGV, 2 do word(i) end
 if #ARGV % 2 == 0 or #ARGV > 1005 then error('ERR want at most 500 pairs of member and grant') end
 
 ready_to_write()

@@ -6,7 +6,7 @@
 --
 -- Safe to repeat: later calls get what the first one fixed, so every process
 -- signs the same token, also while keys are being rotated.
-local member = ARGV[2]
+local member, key = ARGV[2], word(4)
 local bad = unbegun()
 if bad then return bad end
 
@@ -17,7 +17,7 @@ if g.picked ~= '1' or g.key == '-' then
   if g.picked ~= '1' then
     g.expiry = math.floor((now + fields(CONF, 'token_ttl').token_ttl) / SECOND) * SECOND
   end
-  g.picked, g.key = '1', ARGV[4]
+  g.picked, g.key = '1', key
   put_grant(member, g)
   if g.claim == '-' then call('ZADD', READY, f(g.expiry), member) end
 end

@@ -45,6 +45,12 @@ local function number(i)
   return n
 end
 
+-- word reads an argument that stands in records separated by spaces.
+local function word(i)
+  if not string.find(ARGV[i], '^%S+$') then error('ERR argument ' .. i .. ' is not one word') end
+  return ARGV[i]
+end
+
 local S = fields(STATE, 'time', 'last', 'listen_since', 'heard_at')
 local C = fields(CONF, 'generation', 'sale', 'lanes', 'interval', 'batch', 'done_ttl', 'away_after')
 

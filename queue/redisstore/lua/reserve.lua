@@ -9,7 +9,7 @@
 -- Safe to repeat: the same seq answers with its members that still wait for issue.
 local bad = unbegun() or other_generation(number(2))
 if bad then return bad end
-local term, leader, seq, keep = number(3), ARGV[4], number(5), number(6)
+local term, leader, seq, keep = number(3), word(4), number(5), number(6)
 local batch, max = math.min(number(7), C.batch), number(8)
 if batch < 1 or max < 1 or max > 500 then error('ERR batch or max out of range') end
 bad = stale_step(term, leader)
