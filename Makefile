@@ -3,7 +3,7 @@
 # A checkout that another user owns can be built too: git refuses to describe it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: help run test check generate clean
+.PHONY: help run test check generate clean up down
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,12 @@ check: ## format, vet, staticcheck, generated files, and the tests with -race
 
 generate: ## write the generated files again
 	go generate ./...
+
+up: ## the whole stack in containers, behind nginx on port 8080
+	@scripts/compose.sh up
+
+down: ## stop the containers; their data stay
+	@scripts/compose.sh down
 
 clean: ## remove what make run and make test have made, orders and all
 	@scripts/clean.sh
