@@ -49,8 +49,10 @@ var layers = []struct {
 	{"api/spec", []string{"queue"}},
 	{"admin", []string{"api/problem", "queue", "room"}},
 	{"migrations", nil},
+	{"internal/cli", []string{"api/problem", "api/spec", "internal/config", "room"}},
 	{"internal/config", nil},
 	{"internal/devstack", nil},
+	{"internal/doctor", []string{"admin", "credential", "internal/config", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
 	{"internal/telemetry", nil},
 	{"cmd/linekeeper", []string{"all"}}, // the only wiring
 	{"test/harness", []string{"internal/devstack", "migrations"}},
@@ -65,14 +67,14 @@ var drivers = []struct {
 	library string
 	by      []string
 }{
-	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "internal/config", "internal/telemetry", "cmd/linekeeper", "test/..."}},
+	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "internal/config", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
 	{"github.com/go-redsync/redsync/v4", []string{"scheduler", "cmd/linekeeper"}},
 	{"github.com/alicebob/miniredis/v2", []string{"cmd/linekeeper"}},
-	{"github.com/jackc/pgx/v5", []string{"order/pgstore", "room/pgstore", "outbox", "migrations", "internal/devstack", "internal/telemetry", "cmd/linekeeper", "test/..."}},
+	{"github.com/jackc/pgx/v5", []string{"order/pgstore", "room/pgstore", "outbox", "migrations", "internal/devstack", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
 	{"github.com/pressly/goose/v3", []string{"migrations"}},
 	{"github.com/prometheus/client_golang", []string{"internal/telemetry"}},
 	{"github.com/alecthomas/kong", []string{"internal/config", "cmd/linekeeper"}},
-	{"go.yaml.in/yaml/v3", []string{"internal/config"}},
+	{"go.yaml.in/yaml/v3", []string{"internal/cli", "internal/config"}},
 	{"github.com/go-chi/chi/v5", []string{"api", "api/problem", "admin", "internal/telemetry", "test/..."}},
 	{"github.com/golang-jwt/jwt/v5", []string{"credential"}},
 	{"github.com/getkin/kin-openapi", []string{"test/..."}},
