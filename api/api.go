@@ -53,8 +53,8 @@ type Returns interface {
 
 // Books is what Postgres knows of rooms.
 type Books interface {
-	// Names lists the rooms there are.
-	Names(ctx context.Context) ([]string, error)
+	// Generations lists the rooms there are, with the generation of each.
+	Generations(ctx context.Context) (map[string]int64, error)
 	// Restorable says whether member may be put back into the room, and the
 	// highest score that was ever admitted in the lane.
 	Restorable(ctx context.Context, room string, sale int64, member string, lane int) (floor int64, ok bool, err error)

@@ -70,9 +70,9 @@ type countedBooks struct {
 	names atomic.Int64
 }
 
-func (c *countedBooks) Names(ctx context.Context) ([]string, error) {
+func (c *countedBooks) Generations(ctx context.Context) (map[string]int64, error) {
 	c.names.Add(1)
-	return c.Books.Names(ctx)
+	return c.Books.Generations(ctx)
 }
 
 // countedSnapshots counts how often a room is read.

@@ -90,6 +90,9 @@ type entry struct {
 	}
 	view  atomic.Pointer[view]
 	marks atomic.Pointer[view]
+	// generation is what Postgres says. Redis may have an older one for a moment:
+	// of a sale that has been flushed, or of a room that was deleted.
+	generation atomic.Int64
 }
 
 func newRooms(s Snapshots, b Books) *rooms {
@@ -110,18 +113,19 @@ func (r *rooms) refresh(ctx context.Context, age time.Duration) error {
 	// nor end with the client that happened to ask.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
 	defer cancel()
-	names, err := r.books.Names(ctx)
+	rooms, err := r.books.Generations(ctx)
 	r.listed, r.failed = time.Now(), err
 	if err != nil {
 		return err
 	}
-	old, next := *r.names.Load(), make(map[string]*entry, len(names))
-	for _, n := range names {
-		if e, ok := old[n]; ok {
-			next[n] = e
-		} else {
-			next[n] = &entry{}
+	old, next := *r.names.Load(), make(map[string]*entry, len(rooms))
+	for name, generation := range rooms {
+		e, ok := old[name]
+		if !ok {
+			e = &entry{}
 		}
+		e.generation.Store(generation)
+		next[name] = e
 	}
 	r.names.Store(&next)
 	return nil
@@ -152,10 +156,10 @@ func (r *rooms) get(ctx context.Context, name string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.renew(&e.view, viewAge, func(last *view) (*view, error) {
+	return e.current(e.renew(&e.view, viewAge, func(last *view) (*view, error) {
 		s, err := r.snapshots.Snapshot(ctx, name)
 		return newView(last, s, err)
-	})
+	}))
 }
 
 // withMarks is get for the public status.
@@ -164,10 +168,19 @@ func (r *rooms) withMarks(ctx context.Context, name string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.renew(&e.marks, marksAge, func(last *view) (*view, error) {
+	return e.current(e.renew(&e.marks, marksAge, func(last *view) (*view, error) {
 		s, err := r.snapshots.SnapshotMarks(ctx, name)
 		return newView(last, s, err)
-	})
+	}))
+}
+
+// current refuses a view of a generation that is over: whoever entered there
+// would lose the place at once.
+func (e *entry) current(v *view, err error) (*view, error) {
+	if err == nil && v.Generation < e.generation.Load() {
+		return nil, queue.GenerationError{Generation: v.Generation}
+	}
+	return v, err
 }
 
 // renew returns what is at at, reading it again where it is older than age.

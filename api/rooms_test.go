@@ -211,3 +211,17 @@ func TestTheServiceTellsAboutItself(t *testing.T) {
 	refused := site.call("PUT", site.entries+"/me").refused(http.StatusMethodNotAllowed, "method-not-allowed")
 	require.ElementsMatch(t, []string{"DELETE", "GET"}, refused.header.Values("Allow"))
 }
+
+// TestAGenerationThatIsOverIsNotServed is about the moment between an
+// operator's flush, or the making of a deleted room, and the scheduler that
+// begins it: a place taken then would be lost at once.
+func TestAGenerationThatIsOverIsNotServed(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	site := f.serve()
+	entered := site.post().is(http.StatusCreated).position()
+	_, err := f.rooms.Flush(t.Context(), f.room, room.Actor{Name: "ann"})
+	require.NoError(t, err)
+	f.serve().post().refused(http.StatusServiceUnavailable, "unavailable").after("1")
+	f.serve().get(ticket(*entered.QueueTicket)).refused(http.StatusServiceUnavailable, "unavailable")
+}

@@ -26,21 +26,36 @@ import (
 // *_FILE and a line of the YAML file; package config has the order.
 type cli struct {
 	config.Source
-	Serve   serveCmd   `cmd:"" help:"Run Linekeeper against a Redis and a Postgres."`
-	Dev     devCmd     `cmd:"" help:"Run everything on this machine: private Redis and Postgres, a room and a product to try."`
-	Migrate migrateCmd `cmd:"" help:"Bring the database to the schema of this binary, or back."`
-	Keys    keysCmd    `cmd:"" help:"Signing keys."`
-	Token   tokenCmd   `cmd:"" name:"admin-token" help:"Admin tokens."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve      serveCmd      `cmd:"" help:"Run Linekeeper against a Redis and a Postgres."`
+	Dev        devCmd        `cmd:"" help:"Run everything on this machine: private Redis and Postgres, a room and a product to try."`
+	Migrate    migrateCmd    `cmd:"" help:"Bring the database to the schema of this binary, or back."`
+	Keys       keysCmd       `cmd:"" help:"Signing keys."`
+	AdminToken adminTokenCmd `cmd:"" name:"admin-token" help:"Admin tokens."`
+	Setup      setupCmd      `cmd:"" help:"Make what a stack lacks: the schema, secrets, a room and a product to try. Safe to repeat."`
+
+	Room    roomCmd    `cmd:"" help:"Rooms and their settings, through the operators' API."`
+	Product productCmd `cmd:"" help:"What is sold, through the operators' API."`
+	Outbox  outboxCmd  `cmd:"" help:"Events that orders have left, through the operators' API."`
+	Audit   auditCmd   `cmd:"" help:"Who changed what, newest first."`
+	Token   tokenCmd   `cmd:"" help:"Queue tickets and entry tokens."`
+
+	Settings    configCmd      `cmd:"" name:"config" help:"Settings of a process."`
+	Doctor      doctorCmd      `cmd:"" help:"Examine the settings, Redis, Postgres and every room, and say what to do."`
+	Healthcheck healthcheckCmd `cmd:"" help:"Ask the process on this machine whether it is ready: for container probes."`
+	Completion  completionCmd  `cmd:"" help:"Print a script that completes this command line in a shell."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
-// streams are where commands write: results to out, all else to err.
-type streams struct{ out, err io.Writer }
+// streams are where commands read and write: results to out, all else to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, streams{os.Stdout, os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // run is main without the process: 0 all well, 1 failed, 2 called or
@@ -56,12 +71,21 @@ func run(ctx context.Context, args []string, env config.Env, std streams) int {
 		return 2
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
-	if err := k.Run(std); err != nil {
+	err = k.Run(std, env)
+	var m misuse
+	switch {
+	case errors.As(err, &m):
+		report(std.err, m.error)
+		return 2
+	case err != nil:
 		report(std.err, err)
 		return 1
 	}
 	return 0
 }
+
+// misuse is an error of whoever called, found while a command runs.
+type misuse struct{ error }
 
 // exit unwinds kong after --help, which it wants to end the process with.
 type exit struct{}
@@ -76,7 +100,7 @@ func parse(c *cli, args []string, env config.Env, std streams) (k *kong.Context,
 	}()
 	k, err = config.Parse(c, args, env,
 		kong.Name("linekeeper"), kong.UsageOnError(), kong.Writers(std.out, std.err),
-		kong.Description("Admission control for an order API."),
+		kong.Description("Admission control for an order API."), kong.PostBuild(withExamples),
 		kong.Exit(func(int) { panic(exit{}) }))
 	return k, false, err
 }

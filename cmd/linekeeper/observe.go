@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -97,10 +99,11 @@ func (s *server) gauges(ctx context.Context, leads *leadership) error {
 		if st, err := book.Stats(ctx); err == nil {
 			s.metrics.SetOutbox(st.Pending, st.Dead, st.OldestAge)
 		}
-		names, err := s.rooms.Names(ctx)
+		rooms, err := s.rooms.Generations(ctx)
 		if err != nil {
 			continue
 		}
+		names := slices.Collect(maps.Keys(rooms))
 		s.metrics.ForgetRooms(names)
 		for _, name := range names {
 			if snap, err := s.line.Snapshot(ctx, name); err == nil {

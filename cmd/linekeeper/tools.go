@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/linekeeper/linekeeper/admin"
-	"github.com/linekeeper/linekeeper/credential"
+	operators "github.com/linekeeper/linekeeper/internal/cli"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/migrations"
 )
@@ -19,6 +20,7 @@ type migrateCmd struct {
 
 type migrateUp struct{ config.Database }
 
+// Run says what has been done, by the names of the files.
 func (c *migrateUp) Run(ctx context.Context, std streams) error {
 	applied, err := migrations.Up(ctx, c.DatabaseURL.Reveal())
 	for _, name := range applied {
@@ -32,6 +34,7 @@ func (c *migrateUp) Run(ctx context.Context, std streams) error {
 
 type migrateDown struct{ config.Database }
 
+// Run says what has been done, by the names of the files.
 func (c *migrateDown) Run(ctx context.Context, std streams) error {
 	name, err := migrations.Down(ctx, c.DatabaseURL.Reveal())
 	if err == nil {
@@ -40,41 +43,54 @@ func (c *migrateDown) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-type migrateStatus struct{ config.Database }
+type migrateStatus struct {
+	config.Database
+	output
+}
 
+// migrationShown is one line of the list.
+type migrationShown struct {
+	Name      string     `json:"name"`
+	AppliedAt *time.Time `json:"appliedAt"` // null while it is pending
+}
+
+// Run lists every migration this binary knows.
 func (c *migrateStatus) Run(ctx context.Context, std streams) error {
 	all, err := migrations.Status(ctx, c.DatabaseURL.Reveal())
-	for _, m := range all {
-		when := "pending"
-		if !m.AppliedAt.IsZero() {
-			when = "applied " + m.AppliedAt.UTC().Format(time.RFC3339)
-		}
-		fmt.Fprintf(std.out, "%-30s %s\n", m.Name, when)
+	if err != nil {
+		return err
 	}
-	return err
+	list := make([]migrationShown, len(all))
+	for i, m := range all {
+		list[i].Name = m.Name
+		if at := m.AppliedAt.UTC(); !m.AppliedAt.IsZero() {
+			list[i].AppliedAt = &at
+		}
+	}
+	v, err := operators.NewView(map[string]any{"migrations": list}, func(w io.Writer) {
+		for _, m := range list {
+			when := "pending"
+			if m.AppliedAt != nil {
+				when = "applied " + m.AppliedAt.Format(time.RFC3339)
+			}
+			fmt.Fprintf(w, "%s\t%s\n", m.Name, when)
+		}
+	})
+	return c.shown(std, v, err)
 }
 
-type keysCmd struct {
-	New keysNew `cmd:"" help:"Make a signing key, as LINEKEEPER_KEYS wants it."`
+type adminTokenCmd struct {
+	New  adminTokenNew  `cmd:"" help:"Make an admin token, and its entry for LINEKEEPER_ADMIN_TOKENS."`
+	Show adminTokenShow `cmd:"" help:"Print the admin token that setup or dev has made in a directory."`
 }
 
-type keysNew struct{}
-
-func (keysNew) Run(std streams) error {
-	_, err := fmt.Fprintln(std.out, credential.GenerateKey())
-	return err
-}
-
-type tokenCmd struct {
-	New tokenNew `cmd:"" help:"Make an admin token, and its entry for LINEKEEPER_ADMIN_TOKENS."`
-}
-
-type tokenNew struct {
+type adminTokenNew struct {
 	Name string `arg:"" help:"Whose it is; it stands in the audit list."`
 	Role string `enum:"viewer,operator,admin" default:"operator" help:"What it may do: ${enum}."`
 }
 
-func (c *tokenNew) Run(std streams) error {
+// Run prints what it makes, once.
+func (c *adminTokenNew) Run(std streams) error {
 	role, err := admin.ParseRole(c.Role)
 	if err != nil {
 		return err

@@ -117,14 +117,16 @@ func literal(t reflect.Type, text string) json.RawMessage {
 	switch {
 	case text == "", text == "null":
 		return json.RawMessage("null")
-	case t.Kind() == reflect.String, t == reflect.TypeFor[*time.Time](), !json.Valid([]byte(text)):
-		if t == reflect.TypeFor[[]string]() {
-			return list(text)
-		}
+	case t == reflect.TypeFor[[]string]() && !json.Valid([]byte(text)):
+		return list(text)
+	case slices.Contains(textual, t), !json.Valid([]byte(text)):
 		return quoted
 	}
 	return json.RawMessage(text)
 }
+
+// textual are the types whose JSON is a text, whatever the text looks like.
+var textual = []reflect.Type{reflect.TypeFor[string](), reflect.TypeFor[*string](), reflect.TypeFor[*time.Time]()}
 
 // list reads addresses as people type them, with commas between.
 func list(text string) json.RawMessage {

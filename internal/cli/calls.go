@@ -38,24 +38,24 @@ func (c *Client) Stats(ctx context.Context, name string) (View, error) {
 // CreateRoom makes a room with these settings, and defaults for the rest.
 func (c *Client) CreateRoom(ctx context.Context, name string, settings json.RawMessage) (View, error) {
 	body := map[string]any{"name": name, "settings": settings}
-	return c.view(ctx, request{method: http.MethodPost, path: "/rooms", body: body}, roomRows)
+	return c.view(ctx, request{method: http.MethodPost, path: "/rooms", body: body}, changedRows)
 }
 
 // PatchRoom changes settings by a JSON merge patch. version is that which the
 // caller has seen; 0 changes whatever is there.
 func (c *Client) PatchRoom(ctx context.Context, name string, version int64, patch json.RawMessage) (View, error) {
-	return c.view(ctx, request{method: http.MethodPatch, path: roomPath(name), body: patch, version: seen(version)}, roomRows)
+	return c.view(ctx, request{method: http.MethodPatch, path: roomPath(name), body: patch, version: seen(version)}, changedRows)
 }
 
 // Turn flips a switch of the room: pause, resume or drain. version is as in
 // PatchRoom.
 func (c *Client) Turn(ctx context.Context, name, verb string, version int64) (View, error) {
-	return c.view(ctx, request{method: http.MethodPost, path: roomPath(name, verb), version: seen(version)}, roomRows)
+	return c.view(ctx, request{method: http.MethodPost, path: roomPath(name, verb), version: seen(version)}, changedRows)
 }
 
 // Flush sends everybody away and begins a new sale. confirm must repeat the name.
 func (c *Client) Flush(ctx context.Context, name, confirm string) (View, error) {
-	return c.view(ctx, request{method: http.MethodPost, path: roomPath(name, "flush"), body: confirmation{confirm}}, roomRows)
+	return c.view(ctx, request{method: http.MethodPost, path: roomPath(name, "flush"), body: confirmation{confirm}}, changedRows)
 }
 
 // DeleteRoom takes the room away. confirm must repeat the name.

@@ -94,6 +94,7 @@ type property struct {
 	MaxItems      int      `yaml:"maxItems"`
 	MaxProperties int      `yaml:"maxProperties"`
 	Enum          []string `yaml:"enum"`
+	Pattern       string   `yaml:"pattern"`
 }
 
 // roomReference takes names and defaults from package room, and the rest from
@@ -134,6 +135,8 @@ func (p property) values() string {
 		return "true, false"
 	case p.Format == "date-time":
 		return "a time"
+	case p.Pattern != "":
+		return "a product's sku"
 	case p.MinItems > 0:
 		return fmt.Sprintf("%d to %d lanes", p.MinItems, p.MaxItems)
 	case p.MaxItems > 0:
@@ -148,7 +151,7 @@ func (p property) values() string {
 // notYet tells of a setting that this version can't honour, by trying values
 // other than its default.
 func notYet(name string, p property) string {
-	tries := []string{"true", fmt.Sprint(p.Minimum + 1), `[{"name":"a","weight":1},{"name":"b","weight":1}]`}
+	tries := []string{"true", `"demo"`, fmt.Sprint(p.Minimum + 1), `[{"name":"a","weight":1},{"name":"b","weight":1}]`}
 	for _, word := range p.Enum {
 		quoted, _ := json.Marshal(word)
 		tries = append(tries, string(quoted))

@@ -13,7 +13,7 @@ import (
 // Refusal is an answer of the API that says no.
 type Refusal struct{ problem.Problem }
 
-// Error is one line, and a second one where fields are at fault.
+// Error is one line: what the API said, what to do, and the fields at fault.
 func (r Refusal) Error() string {
 	var b strings.Builder
 	said := r.Detail
@@ -31,7 +31,7 @@ func (r Refusal) Error() string {
 	for i, e := range r.Errors {
 		separator := "; "
 		if i == 0 {
-			separator = "\n  "
+			separator = ": "
 		}
 		b.WriteString(separator + plain(e.Field) + " " + plain(e.Detail))
 	}

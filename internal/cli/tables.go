@@ -69,6 +69,15 @@ var roomRows = table(func(w io.Writer, v struct {
 	}
 })
 
+// changedRows says in one line what a change has led to.
+var changedRows = table(func(w io.Writer, r room.Room) {
+	state := ""
+	if on := switches(r.Settings); on != "" {
+		state = ", " + on
+	}
+	line(w, fmt.Sprintf("room %s is at version %d, sale %d: %s%s", r.Name, r.Version, r.Sale, rate(r.Settings), state))
+})
+
 // statsRows shows a room's line as it is at the moment.
 var statsRows = table(func(w io.Writer, v struct {
 	Room       string           `json:"room"`

@@ -10,17 +10,24 @@ import (
 	"github.com/linekeeper/linekeeper/queue"
 )
 
-// Names lists the rooms there are, in no order.
-func (s *Store) Names(ctx context.Context) ([]string, error) {
-	rows, err := s.db.Query(ctx, "SELECT name FROM rooms WHERE deleted_at IS NULL")
+// Generations lists the rooms there are, each with the generation that it is to
+// have in Redis: 0 where it was never begun.
+func (s *Store) Generations(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.db.Query(ctx, "SELECT name, generation FROM rooms WHERE deleted_at IS NULL")
 	if err != nil {
-		return nil, fmt.Errorf("list names of rooms: %w", err)
+		return nil, fmt.Errorf("list rooms: %w", err)
 	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	var name string
+	var generation int64
+	all := map[string]int64{}
+	_, err = pgx.ForEachRow(rows, []any{&name, &generation}, func() error {
+		all[name] = generation
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list names of rooms: %w", err)
+		return nil, fmt.Errorf("list rooms: %w", err)
 	}
-	return names, nil
+	return all, nil
 }
 
 const restorableSQL = `

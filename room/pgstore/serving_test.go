@@ -1,7 +1,6 @@
 package pgstore_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,19 +9,20 @@ import (
 	"github.com/linekeeper/linekeeper/room"
 )
 
-func TestNamesAreOfRoomsThatThereAre(t *testing.T) {
+func TestGenerationsAreOfRoomsThatThereAre(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	_, err := f.Create(t.Context(), "drop", room.Defaults(), ann)
 	require.NoError(t, err)
-	names, err := f.Names(t.Context())
+	begun, err := f.Begin(t.Context(), "sale", 0)
 	require.NoError(t, err)
-	slices.Sort(names)
-	require.Equal(t, []string{"drop", "sale"}, names)
+	all, err := f.Generations(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"drop": 0, "sale": begun.Generation}, all)
 	require.NoError(t, f.Delete(t.Context(), "drop", ann))
-	names, err = f.Names(t.Context())
+	all, err = f.Generations(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"sale"}, names)
+	require.Equal(t, map[string]int64{"sale": begun.Generation}, all)
 }
 
 func TestRestorableIsAboveTheFloorOfItsLaneUnlessExcluded(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,9 +25,9 @@ func TestCase30LostRepliesOfScriptsLoseNobodyAndDoubleNobody(t *testing.T) {
 	a, b := w.start(proxied...), w.start(proxied...)
 	w.redis = direct
 	clear := w.start("LINEKEEPER_ROLES=api") // sees what there is
-	w.open(settings{"batchSize": 20, "intervalMs": 200, "claimLeaseSeconds": 11, "processingTimeoutSeconds": 1})
+	w.open(settings{"batchSize": 10, "intervalMs": 200, "claimLeaseSeconds": 11, "processingTimeoutSeconds": 1})
 
-	scores, orders := make([]int64, n), make([]string, n)
+	scores, orders, kept := make([]int64, n), make([]string, n), make([]bool, n)
 	together(n, func(i int) {
 		s := w.member(fmt.Sprint("member-", i))
 		both := turns(a, b)
@@ -40,16 +39,25 @@ func TestCase30LostRepliesOfScriptsLoseNobodyAndDoubleNobody(t *testing.T) {
 		for s.token == "" {
 			persist(s.poll, both)
 		}
-		orders[i] = persist(func(p *process) answer { return s.order(p, "demo", 1) }, both).order().ID
+		orders[i] = persist(func(p *process) answer {
+			got := s.order(p, "demo", 1)
+			kept[i] = kept[i] || got.status == http.StatusConflict
+			return got
+		}, both).order().ID
 	})
 	require.False(t, t.Failed())
 
-	distinct := map[string]bool{}
+	distinct, keptOut := map[string]bool{}, 0
 	for i := range n {
+		if kept[i] {
+			keptOut++
+		}
 		distinct[fmt.Sprint("score ", scores[i])], distinct[orders[i]] = true, true
 	}
 	require.Len(t, distinct, 2*n, "two members share a score or an order")
 	require.Equal(t, n, w.placed())
+	// It may happen where a claim and its release were both lost, twice each.
+	require.Less(t, keptOut, n/8, "claims whose reply was lost have kept their own orders out")
 	var s snapshot
 	harness.Eventually(t, patience, "every grant is consumed", func() bool {
 		s = w.snapshotAt(clear)
@@ -85,12 +93,11 @@ func (p *lossy) hasDropped(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	often := 0
-	for script, n := range p.dropped {
-		if n >= 5 {
+	for _, n := range p.dropped {
+		if n >= 2 {
 			often++
 		}
-		require.NotEmpty(t, strings.TrimSpace(script))
 	}
-	// enter, standing, pickup, reserve, issue, claim, consume, and those that only read
-	require.GreaterOrEqual(t, often, 7, "calls %v, dropped %v", p.calls, p.dropped)
+	// enter, standing, pickup, reserve, issue, claim, consume, and snapshot
+	require.GreaterOrEqual(t, often, 8, "calls %v, dropped %v", p.calls, p.dropped)
 }

@@ -19,6 +19,7 @@ type snapshot struct {
 	RedisTime  time.Time        `json:"redisTime"`
 	TickedAt   *time.Time       `json:"tickedAt"`
 	Term       int64            `json:"term"`
+	MemoryFull bool             `json:"memoryFull"`
 	Sizes      map[string]int64 `json:"sizes"`
 	Lanes      []struct {
 		Waiting  int64 `json:"waiting"`

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// examples has one line to copy for every command: help that shows is read
+// before help that explains. A test parses each, so that none rots.
+var examples = map[string]string{
+	"serve":            "LINEKEEPER_REDIS_URL=redis://127.0.0.1:6379 LINEKEEPER_DATABASE_URL=postgres://me@127.0.0.1/shop LINEKEEPER_KEYS_FILE=keys linekeeper serve",
+	"dev":              "linekeeper dev --crowd 100",
+	"migrate up":       "LINEKEEPER_DATABASE_URL=postgres://me@127.0.0.1/shop linekeeper migrate up",
+	"migrate down":     "LINEKEEPER_DATABASE_URL=postgres://me@127.0.0.1/shop linekeeper migrate down",
+	"migrate status":   "LINEKEEPER_DATABASE_URL=postgres://me@127.0.0.1/shop linekeeper migrate status -o json",
+	"setup":            "LINEKEEPER_DATABASE_URL=postgres://me@127.0.0.1/shop linekeeper setup --secrets /secrets",
+	"keys new":         "linekeeper keys new > keys",
+	"keys list":        "LINEKEEPER_KEYS_FILE=keys linekeeper keys list",
+	"admin-token new":  "linekeeper admin-token new --role operator ann",
+	"admin-token show": "linekeeper admin-token show .linekeeper",
+	"room list":        "linekeeper room list -o json",
+	"room create":      `linekeeper room create tickets batchSize=100 opensAt=2026-11-27T12:00:00Z`,
+	"room get":         "linekeeper room get tickets",
+	"room set":         `linekeeper room set tickets batchSize=100 message.en="Back in ten minutes" --if-version 3`,
+	"room pause":       "linekeeper room pause tickets",
+	"room resume":      "linekeeper room resume tickets",
+	"room drain":       "linekeeper room drain tickets",
+	"room flush":       "linekeeper room flush tickets --confirm tickets",
+	"room delete":      "linekeeper room delete tickets --confirm tickets",
+	"room stats":       "linekeeper room stats tickets -o json",
+	"room apply":       "linekeeper room apply -f rooms.yaml --dry-run",
+	"product get":      "linekeeper product get demo",
+	"product set":      "linekeeper product set demo stock=1000 priceCents=1990 currency=EUR",
+	"outbox list":      "linekeeper outbox list --status pending",
+	"outbox requeue":   "linekeeper outbox requeue 17",
+	"audit":            "linekeeper audit --target tickets",
+	"token inspect":    "linekeeper token inspect < token",
+	"token verify":     "LINEKEEPER_KEYS_FILE=keys linekeeper token verify < token",
+	"config print":     "linekeeper config print -o json",
+	"config check":     "linekeeper config check --config linekeeper.yaml",
+	"config docs":      "linekeeper config docs",
+	"doctor":           "linekeeper doctor --room tickets",
+	"healthcheck":      "linekeeper healthcheck --listen :8080",
+	"completion bash":  "linekeeper completion bash > /etc/bash_completion.d/linekeeper",
+	"completion zsh":   `linekeeper completion zsh > "${fpath[1]}/_linekeeper"`,
+	"completion fish":  "linekeeper completion fish > ~/.config/fish/completions/linekeeper.fish",
+	"version":          "linekeeper version",
+}
+
+// more is what the help of a command has to say beside its one line.
+var more = map[string]string{
+	"room set":   "Settings are those of `linekeeper config docs`. An empty value or null gives the default back; message.LANGUAGE= takes a text away.",
+	"room apply": "The file has `rooms:`, and below it names with settings. A setting that is not named stays as it is. What is not named is not touched.",
+	"doctor":     "Each line is ok, warn, FAIL or skip, and has the one thing to do. The exit code is 1 if any check fails. Run it where the processes run, with their settings.",
+	"config":     "A value is taken from the first that has it: flag, LINEKEEPER_X, the file named by LINEKEEPER_X_FILE, YAML file, default.",
+}
+
+// withExamples puts both into the help of the commands.
+func withExamples(k *kong.Kong) error {
+	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
+		if n, ok := node.(*kong.Node); ok && n.Type == kong.CommandNode {
+			path := commandPath(n)
+			var parts []string
+			if text := more[path]; text != "" {
+				parts = append(parts, text)
+			}
+			if line := examples[path]; line != "" {
+				parts = append(parts, fmt.Sprintf("Example:\n  %s", line))
+			}
+			n.Detail = strings.Join(parts, "\n\n")
+		}
+		return next(nil)
+	})
+}
+
+// commandPath is what one types to get to a command.
+func commandPath(n *kong.Node) string {
+	var words []string
+	for ; n != nil && n.Type == kong.CommandNode; n = n.Parent {
+		words = append([]string{n.Name}, words...)
+	}
+	return strings.Join(words, " ")
+}
