@@ -17,6 +17,9 @@ else
   exit 2
 fi
 
+public=http://127.0.0.1:${LINEKEEPER_PORT:-8080}
+operators=http://127.0.0.1:${LINEKEEPER_ADMIN_PORT:-8081}
+
 case ${1:-} in
   up)
     echo "building the image (the first time takes some minutes) ..."
@@ -25,13 +28,13 @@ case ${1:-} in
     echo "starting redis, postgres, two replicas and nginx ..."
     "${compose[@]}" up -d
     for _ in $(seq 1 120); do
-      curl -fs -o /dev/null http://127.0.0.1:8080/readyz && break
+      curl -fs -o /dev/null $public/readyz && break
       sleep 0.5
     done
-    curl -fsS -o /dev/null http://127.0.0.1:8080/readyz || { "${compose[@]}" logs --tail 20 >&2; exit 1; }
+    curl -fsS -o /dev/null $public/readyz || { "${compose[@]}" logs --tail 20 >&2; exit 1; }
     echo
-    echo "  public API    http://127.0.0.1:8080"
-    echo "  operators     http://127.0.0.1:8081/admin/v1"
+    echo "  public API    $public"
+    echo "  operators     $operators/admin/v1"
     echo "  admin token   ${compose[*]} run --rm --no-deps setup admin-token show /secrets"
     ;;
   down) "${compose[@]}" down ;;
