@@ -93,7 +93,7 @@ func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error)
 	if !may {
 		return queue.Standing{Status: queue.NotEntered, Outcome: queue.OutcomeEvicted}, nil
 	}
-	bought, err := a.voidLostToken(r, c, &lost)
+	bought, err := a.voidLostToken(r, c, v, &lost)
 	if err != nil || bought.Status == queue.Consumed {
 		return bought, err
 	}
@@ -111,8 +111,9 @@ func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error)
 
 // voidLostToken lets a member whose grant was lost back in line although they
 // were admitted already: the token they show is voided first, so that it can
-// never pay for an order. Where it has paid for one, that is the answer.
-func (a *API) voidLostToken(r *http.Request, c caller, lost *queue.Lost) (queue.Standing, error) {
+// never pay for an order. Where it has paid for one, that is the answer. One that
+// has expired, or was of a later place, was no right to this one before the loss.
+func (a *API) voidLostToken(r *http.Request, c caller, v *view, lost *queue.Lost) (queue.Standing, error) {
 	g, err := a.Ring.Grant(r.Header.Get(tokenHeader))
 	if err != nil || g.Member != c.member || g.Room != c.ticket.Room || g.Generation != c.ticket.Generation || g.Generation >= lost.Generation {
 		return queue.Standing{}, nil
@@ -120,7 +121,7 @@ func (a *API) voidLostToken(r *http.Request, c caller, lost *queue.Lost) (queue.
 	o, err := a.OrderBook.Void(r.Context(), g)
 	switch {
 	case errors.Is(err, order.ErrTokenInvalid):
-		lost.LostToken = true
+		lost.LostToken = g.Place == c.ticket.Place && v.now().Before(g.Expiry)
 		return queue.Standing{}, nil
 	case err != nil:
 		return queue.Standing{}, err

@@ -30,6 +30,14 @@ type frozen struct {
 
 func (f frozen) Snapshot(context.Context, string) (queue.Snapshot, error) { return f.at, nil }
 
+// behind lists the rooms as they once were.
+type behind struct {
+	api.Books
+	at map[string]int64
+}
+
+func (b behind) Generations(context.Context) (map[string]int64, error) { return b.at, nil }
+
 // brokenLine fails every call in one way.
 type brokenLine struct{ err error }
 

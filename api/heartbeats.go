@@ -19,11 +19,17 @@ type heartbeats struct {
 	hearer Hearer
 	mu     sync.Mutex
 	rooms  map[string]map[string]struct{}
+
+	flushes int // of run alone
 }
 
 const (
 	heardEvery   = time.Second
 	heardPerCall = 500
+	// heardUnasked is every how many flushes a room is told that it can hear which
+	// nobody has asked this process about: within the 10 s after which silence no
+	// longer counts, or those who have left for good would never be forgotten.
+	heardUnasked = 5
 )
 
 func newHeartbeats(h Hearer) *heartbeats {
@@ -41,8 +47,8 @@ func (h *heartbeats) note(room, member string) {
 	members[member] = struct{}{}
 }
 
-// run sends what was gathered until ctx ends. Every room of the list gets a
-// call, also an empty one: it says that the room can hear.
+// run sends what was gathered until ctx ends. Every room of the list gets calls,
+// also empty ones: they say that the room can hear.
 func (h *heartbeats) run(ctx context.Context, list *rooms, log *slog.Logger) error {
 	tick := time.NewTicker(heardEvery)
 	defer tick.Stop()
@@ -68,13 +74,15 @@ func (h *heartbeats) run(ctx context.Context, list *rooms, log *slog.Logger) err
 // flush never fails a poll: what could not be sent is dropped, and the next
 // poll says it again.
 func (h *heartbeats) flush(ctx context.Context, list *rooms, log *slog.Logger) {
+	h.flushes++
 	h.mu.Lock()
 	gathered := h.rooms
 	h.rooms = map[string]map[string]struct{}{}
 	h.mu.Unlock()
 	for name, e := range *list.names.Load() {
-		if e.view.Load() == nil && gathered[name] == nil {
-			continue // nobody has asked this process about it
+		asked := e.view.Load() != nil || gathered[name] != nil
+		if !asked && h.flushes%heardUnasked != 0 {
+			continue
 		}
 		if err := h.send(ctx, name, gathered[name]); err != nil {
 			log.WarnContext(ctx, "heartbeats not written", "room", name, "err", err)

@@ -118,3 +118,16 @@ func TestACrowdIsHeardInCallsOfFiveHundred(t *testing.T) {
 	require.Equal(t, n, heard)
 	require.Equal(t, 500, most)
 }
+
+// TestARoomNobodyAsksAboutCanHear holds for a process that was started after
+// everybody had gone: without it nobody would ever be forgotten.
+func TestARoomNobodyAsksAboutCanHear(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	f.pass(time.Minute)
+	f.serve().run()
+	f.eventually("the room is told", func() bool {
+		at, _ := f.rdb.HGet(t.Context(), f.key("state"), "heard_at").Int64()
+		return at == f.now().UnixMicro()
+	})
+}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/linekeeper/linekeeper/api/jsonbody"
 	"github.com/linekeeper/linekeeper/api/spec"
+	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
 )
@@ -118,34 +121,65 @@ func idempotencyKey(r *http.Request) (string, error) {
 
 // order is GET /v1/orders/{id}: to everybody but its member, an order does not
 // exist. The member shows the ticket of that room, or the token it was placed
-// with.
+// with; without any credential Postgres is not asked.
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
+	shown := a.proofs(r)
+	if shown.none() {
+		return order.ErrNotFound
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), booksTimeout)
 	defer cancel()
 	o, err := a.OrderBook.ByID(ctx, chi.URLParam(r, "id"))
 	if err != nil {
 		return err
 	}
-	if !a.owns(r, o) {
+	if !shown.of(o) {
 		return order.ErrNotFound
 	}
 	return writeJSON(w, http.StatusOK, orderBody(o))
 }
 
-func (a *API) owns(r *http.Request, o order.Order) bool {
+// proofs are the verified credentials that a request shows, of any room.
+type proofs struct {
+	member  string // by a trusted proxy
+	grant   string
+	tickets []credential.Ticket
+}
+
+func (a *API) proofs(r *http.Request) proofs {
+	var p proofs
 	if a.MemberHeader {
-		c, err := a.named(r, caller{})
-		return err == nil && c.member == o.Member
+		if c, err := a.named(r, caller{}); err == nil {
+			p.member = c.member
+		}
+		return p
 	}
-	if g, err := a.Ring.Grant(r.Header.Get(tokenHeader)); err == nil && g.ID == o.Grant {
-		return true
+	if g, err := a.Ring.Grant(r.Header.Get(tokenHeader)); err == nil {
+		p.grant = g.ID
 	}
-	shown := r.Header.Get(ticketHeader)
-	if k, err := r.Cookie(a.cookieName(o.Room)); shown == "" && err == nil {
-		shown = k.Value
+	texts := []string{r.Header.Get(ticketHeader)}
+	for _, k := range r.Cookies() {
+		if strings.HasPrefix(k.Name, a.cookieName("")) {
+			texts = append(texts, k.Value)
+		}
 	}
-	t, err := a.Ring.Ticket(shown)
-	return err == nil && t.Room == o.Room && t.Member == o.Member
+	for _, text := range texts {
+		if t, err := a.Ring.Ticket(text); err == nil {
+			p.tickets = append(p.tickets, t)
+		}
+	}
+	return p
+}
+
+func (p proofs) none() bool { return p.member == "" && p.grant == "" && len(p.tickets) == 0 }
+
+func (p proofs) of(o order.Order) bool {
+	if p.member != "" {
+		return p.member == o.Member
+	}
+	return p.grant == o.Grant || slices.ContainsFunc(p.tickets, func(t credential.Ticket) bool {
+		return t.Room == o.Room && t.Member == o.Member
+	})
 }
 
 func items(in []spec.Item) []order.Item {

@@ -78,6 +78,9 @@ func (a *API) handOver(ctx context.Context, p *spec.Position, g queue.Grant) err
 // place, or due for renewal; else nil.
 func (a *API) renewed(c caller, v *view, st queue.Standing) (*credential.Token, error) {
 	t := credential.Ticket{Room: v.Room, Sale: v.Sale, Generation: v.Generation, Member: c.member, Place: st.Place, IssuedAt: v.now()}
+	if st.Generation > 0 {
+		t.Sale, t.Generation = st.Sale, st.Generation // the line's own word is newer than the view
+	}
 	if st.Place.Score == 0 {
 		// Nobody's place: the ticket goes on saying who they are, and is renewed
 		// with nothing else.

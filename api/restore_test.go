@@ -96,12 +96,38 @@ func TestALostTokenIsVoidedAndTheMemberIsFirstAgain(t *testing.T) {
 	require.Equal(t, queue.Waiting, site.post(ticket(bob), token(bobs)).is(http.StatusOK).position().Status, "the same by POST")
 }
 
+func TestATokenThatHadExpiredBringsNothingBack(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	ann, entry := f.ready()
+	f.pass(f.life.Rules.TokenTTL)
+	require.Equal(t, of(queue.OutcomeExpired), f.poll(ann).LastOutcome)
+	f.relive()
+	p := f.serve().get(ticket(ann), token(entry)).is(http.StatusOK).position()
+	require.Equal(t, queue.NotEntered, p.Status, "S4: who let a turn go by is not first again for it")
+}
+
+func TestATokenBringsBackNoEarlierPlaceThanItsOwn(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	first, _ := f.ready()
+	f.pass(f.life.Rules.TokenTTL)
+	second := *f.post(ticket(first)).is(http.StatusCreated).position().QueueTicket
+	require.Equal(t, 1, f.tick())
+	entry := *f.poll(second).EntryToken
+	f.relive()
+	site := f.serve()
+	require.Equal(t, queue.NotEntered, site.get(ticket(first), token(entry)).is(http.StatusOK).position().Status)
+	require.Equal(t, queue.Waiting, site.get(ticket(second), token(entry)).is(http.StatusOK).position().Status)
+}
+
 func TestALostTokenThatHasPaidIsAnsweredWithItsOrder(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	ann, entry := f.ready()
 	var placed spec.Order
 	f.order(`[{"sku":"a","quantity":1}]`, token(entry)).is(http.StatusCreated).decode(&placed)
+	f.pass(f.life.Rules.TokenTTL) // also after it has expired
 	f.relive()
 	for _, a := range []answer{f.serve().get(ticket(ann), token(entry)), f.serve().post(ticket(ann), token(entry))} {
 		p := a.is(http.StatusOK).position()

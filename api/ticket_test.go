@@ -177,3 +177,22 @@ func TestLeavingWithAnOldTicketLeavesTheNewPlaceAlone(t *testing.T) {
 	f.leave(ticket(*entered.QueueTicket)).is(http.StatusNoContent)
 	require.Equal(t, queue.NotEntered, f.poll(*entered.QueueTicket).Status)
 }
+
+// TestATicketSaysWhatTheLineSays is about a process that has not yet seen that
+// the room was flushed, and lets somebody in.
+func TestATicketSaysWhatTheLineSays(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	old, err := f.line.Snapshot(t.Context(), f.room)
+	require.NoError(t, err)
+	_, err = f.rooms.Flush(t.Context(), f.room, operator)
+	require.NoError(t, err)
+	f.pass(time.Second)
+	f.begin(f.written().Generation)
+	late := f.serve(func(o *api.Options) {
+		o.Snapshots, o.Books = frozen{o.Snapshots, old}, behind{o.Books, map[string]int64{f.room: old.Generation}}
+	})
+	c, err := f.ring.Ticket(late.enter())
+	require.NoError(t, err)
+	require.Equal(t, []int64{f.life.Sale, f.life.Generation}, []int64{c.Sale, c.Generation})
+}

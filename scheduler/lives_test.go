@@ -2,7 +2,9 @@ package scheduler_test
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/scheduler"
 )
 
 // kinds lists what was called about rooms' lives, in order.
@@ -240,6 +243,29 @@ func TestRoomThatIsGoneIsLeftAlone(t *testing.T) {
 		require.Empty(t, s.made("reserve", "a"))
 		require.Empty(t, s.made("reap", "a"))
 		require.NotEmpty(t, s.made("reserve", "b"))
+	})
+}
+
+// A room that fails as it goes must not count as failing for ever: nothing
+// would be logged of the others any more.
+func TestFailureOfARoomThatIsGoneIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, "a", "b")
+		s.reserve = always(queue.Reservation{Wait: time.Millisecond})
+		var log strings.Builder
+		s.run("only", func(c *scheduler.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		s.after(2 * time.Second)
+		s.change(func() { s.delay = 1500 * time.Millisecond; delete(s.lives, "a") })
+		s.after(600 * time.Millisecond) // the list without it is read, while its call is under way
+		s.change(func() {
+			s.reserve = func(string, queue.Step) (queue.Reservation, error) { return queue.Reservation{}, queue.ErrUnavailable }
+		})
+		s.after(time.Second)
+		s.change(func() { s.delay = 0; s.reserve = always(queue.Reservation{Wait: time.Second}) })
+		s.after(3 * time.Second)
+		require.Contains(t, log.String(), "tick failed")
+		require.Contains(t, log.String(), "ticks succeed again")
 	})
 }
 

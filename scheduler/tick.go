@@ -208,7 +208,7 @@ func (t *term) failed(ctx context.Context, v *visit, err error) {
 	r := v.room
 	r.more, r.step = false, v.step
 	t.Observer.ticked(Tick{Room: r.name, Late: v.start.Sub(v.due), Took: time.Since(v.start), Err: err})
-	if t.stopping {
+	if t.stopping || r.gone { // nobody will tick it again, so its failure would count for ever
 		return
 	}
 	var stale queue.StaleError

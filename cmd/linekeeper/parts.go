@@ -44,8 +44,23 @@ func (s *server) patiently(ctx context.Context, part string, check func(context.
 
 const minRedis = 7
 
+// checkRedis looks at every server that takes writes: in a Cluster each has
+// settings of its own, and one that evicts loses the places of its rooms.
 func (s *server) checkRedis(ctx context.Context) error {
-	info, err := s.rdb.Info(ctx, "server", "memory", "persistence").Result()
+	cluster, ok := s.rdb.(*redis.ClusterClient)
+	if !ok {
+		return s.checkServer(ctx, s.rdb)
+	}
+	return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+		if err := s.checkServer(ctx, c); err != nil {
+			return fmt.Errorf("%s: %w", c.Options().Addr, err)
+		}
+		return nil
+	})
+}
+
+func (s *server) checkServer(ctx context.Context, c redis.Cmdable) error {
+	info, err := c.Info(ctx, "server", "memory", "persistence").Result()
 	var answered redis.Error
 	if errors.As(err, &answered) && strings.Contains(err.Error(), "wrong number of arguments") {
 		return nil // the memory stand-in of dev, which has said so itself

@@ -97,6 +97,7 @@ type adminTokenShow struct {
 	Dir string `arg:"" help:"Directory of the secrets."`
 }
 
+// Run prints the file as it is.
 func (c *adminTokenShow) Run(std streams) error {
 	b, err := os.ReadFile(filepath.Join(c.Dir, adminTokenFile))
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 // ErrNoRoom where there is no place to be had.
 func (s *Store) Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error) {
 	r, err := s.run(ctx, enterScript, room, member, lane)
-	if errors.Is(err, queue.ErrFull) {
-		// Refused as a whole, also for those who have a place: they keep it.
+	if errors.Is(err, queue.ErrFull) && r.word == "" {
+		// Refused unrun by a Redis without memory, also for those who have a place:
+		// they keep it.
 		if st, again := s.Standing(ctx, room, member); again == nil && st.Status != queue.NotEntered {
 			return st, nil
 		}

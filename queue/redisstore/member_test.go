@@ -159,6 +159,16 @@ func TestMaxWaitingIsExactUnderARace(t *testing.T) {
 	require.EqualValues(t, 110, f.snap().Waiting())
 }
 
+func TestARefusedNewcomerCostsOneScript(t *testing.T) {
+	f := setup(t, func(r *queue.Rules) { r.MaxWaiting = 1 })
+	f.enter("ann")
+	var scripts []string
+	f.observe = func(script string, _ time.Duration, _ error) { scripts = append(scripts, script) }
+	_, err := f.Enter(t.Context(), f.room, "bob", 0)
+	require.ErrorIs(t, err, queue.ErrFull)
+	require.Equal(t, []string{"enter"}, scripts)
+}
+
 func TestProcessingAndAwayCountAgainstMaxWaiting(t *testing.T) {
 	f := setup(t, func(r *queue.Rules) { r.MaxWaiting = 3; r.Batch = 1 })
 	f.enter("ann", "bob", "cy")

@@ -102,7 +102,8 @@ func (s *Store) roomKeys(room string) []string {
 
 // transient are the first words of errors that Redis answers while it, and not
 // the request, is at fault.
-var transient = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "MOVED", "ASK", "UNBLOCKED"}
+var transient = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "MOVED", "ASK", "UNBLOCKED",
+	"max number of clients"}
 
 // mapError sorts what go-redis returns into the errors of package queue. What
 // Redis says of a request itself (rights, say) stays as it is.
@@ -120,12 +121,19 @@ func mapError(err error) error {
 				return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 			}
 		}
-		if redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "user_script") {
+		if redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "user_script") && !refusedRights(err) {
 			return fmt.Errorf("%w: %w", queue.ErrDamaged, err)
 		}
 		return err
 	}
 	return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+}
+
+// refusedRights tells that a script met a right that its user lacks. It reads
+// like a fault in the data, and is one of the server's settings: what was to be
+// written is as good as ever.
+func refusedRights(err error) bool {
+	return strings.Contains(err.Error(), "The user executing the script can't") || strings.Contains(err.Error(), "ACL failure in script")
 }
 
 // isFull tells an answer of a Redis at its memory limit.

@@ -320,6 +320,17 @@ func TestStepBackBoundsEveryStoredTime(t *testing.T) {
 	require.Equal(t, queue.OutcomeExpired, f.standing("bob").Outcome)
 }
 
+func TestADamagedGrantStopsAnIssueBeforeItWrites(t *testing.T) {
+	f := setup(t)
+	f.enter("ann", "bob")
+	require.Len(t, f.reserve().Taken, 2)
+	require.NoError(t, f.rdb.HSet(t.Context(), f.key("grants"), "eve", "rubbish").Err())
+	before := f.dump("state")
+	_, err := f.Issue(t.Context(), f.room, f.step, []queue.Decision{{Member: "ann"}, {Member: "bob", Grant: "g1"}, {Member: "eve", Grant: "g2"}})
+	require.ErrorIs(t, err, queue.ErrDamaged)
+	require.Equal(t, before, f.dump("state"))
+}
+
 func TestStrideSharesExactlyAndAnIdleLaneSavesNoCredit(t *testing.T) {
 	f := setup(t, func(r *queue.Rules) { r.Batch = 10; r.Weights = []int{7, 3} })
 	enter := func(lane, from, to int) {

@@ -15,6 +15,7 @@ if not g or g.id ~= ARGV[3] then return reply('GONE') end
 if g.picked ~= '1' or g.key == '-' then
   ready_to_write({}, { READY })
   if g.picked ~= '1' then
+    g.issued = math.min(g.issued, now) -- after a step back: no token ends before it was issued
     g.expiry = math.floor((now + fields(CONF, 'token_ttl').token_ttl) / SECOND) * SECOND
   end
   g.picked, g.key = '1', key

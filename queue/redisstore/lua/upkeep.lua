@@ -90,7 +90,8 @@ end
 -- that lies further ahead than its own rule allows back to that bound. Returns
 -- whether there is more to do.
 local function pull_back(max, c)
-  if not call('HGET', STATE, 'step_at') then return false end
+  local step_at = tonumber(call('HGET', STATE, 'step_at'))
+  if not step_at then return false end
   local more = false
   local function bound(key, limit, also)
     local members = call('ZRANGEBYSCORE', key, '(' .. f(limit), '+inf', 'LIMIT', 0, max)
@@ -105,7 +106,7 @@ local function pull_back(max, c)
   local function shorten(m)
     local g = grant_of(m)
     if not g or g.expiry <= latest then return end
-    g.expiry = latest
+    g.issued, g.expiry = math.min(g.issued, now), latest
     put_grant(m, g)
   end
   bound(PROC, now + c.processing_timeout)
@@ -117,6 +118,8 @@ local function pull_back(max, c)
   bound(DONE, now)
   if c.began > now then call('HSET', CONF, 'began', f(now)) end
   if S.heard_at > now then call('HSET', STATE, 'heard_at', f(now)) end
-  if not more then call('HDEL', STATE, 'step_at') end
+  -- Claims hide the expiries behind them: what is claimed beyond max is bounded
+  -- once it is ready again, and no claim of before outlives one lease.
+  if not more and now >= step_at + c.claim_lease then call('HDEL', STATE, 'step_at') end
   return more
 end

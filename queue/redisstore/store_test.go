@@ -1,0 +1,54 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/test/harness"
+)
+
+// answered is an error that Redis itself has sent.
+type answered string
+
+func (a answered) Error() string { return string(a) }
+func (answered) RedisError()     {}
+
+var _ redis.Error = answered("")
+
+func TestARedisThatHasNoTimeForUsIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"LOADING Redis is loading the dataset in memory", "READONLY You can't write against a read only replica.",
+		"ERR max number of clients reached", "BUSY Redis is busy running a script",
+		"MISCONF Errors writing to the AOF file. script: 7f, on @user_script:3.",
+	} {
+		require.ErrorIs(t, mapError(answered(text)), queue.ErrUnavailable, text)
+	}
+	require.ErrorIs(t, mapError(errors.New("broken pipe")), queue.ErrUnavailable)
+	require.NotErrorIs(t, mapError(answered("NOPERM no permissions to run the 'evalsha' command")), queue.ErrUnavailable, "waiting does not help")
+}
+
+// TestAMissingRightIsNoDamage is about a server whose rights are changed while
+// events are under way: they must not die of it.
+func TestAMissingRightIsNoDamage(t *testing.T) {
+	t.Parallel()
+	f := on(t, client(t, harness.RedisServer(t).Addr))
+	f.enter("ann")
+	f.tick()
+	g := f.pickUp("ann")
+	admin := client(t, f.rdb.Options().Addr)
+	require.NoError(t, admin.Do(context.Background(), "ACL", "SETUSER", "weak", "on", ">w", "~*", "+@all", "-hget").Err())
+	weak := redis.NewClient(&redis.Options{Addr: f.rdb.Options().Addr, Username: "weak", Password: "w"})
+	t.Cleanup(func() { weak.Close() })
+	_, err := New(weak, f.prefix).Consume(t.Context(), f.room, spent(g))
+	require.ErrorContains(t, err, "user")
+	require.NotErrorIs(t, err, queue.ErrDamaged)
+	_, err = f.Consume(t.Context(), f.room, spent(g))
+	require.NoError(t, err)
+	require.Equal(t, queue.Consumed, f.status("ann"))
+}
