@@ -154,6 +154,8 @@ func (a *API) Handler() chi.Router {
 	r.Get("/readyz", a.ready)
 	r.Method(http.MethodGet, "/openapi.yaml", spec.Handler())
 	r.Method(http.MethodGet, "/problems/{slug}", problem.Handler())
+	r.Method(http.MethodGet, "/docs", docs)
+	r.Method(http.MethodGet, "/docs/{file}", docsFiles)
 	return r
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -199,6 +200,12 @@ func TestTheServiceTellsAboutItself(t *testing.T) {
 	require.NotContains(t, string(a.body), "redis")
 	site.call("GET", "/livez").is(http.StatusOK)
 
+	page := site.call("GET", "/docs").is(http.StatusOK)
+	for _, file := range regexp.MustCompile(`(?:src|href)="(/docs/[^"]+)"`).FindAllStringSubmatch(string(page.body), -1) {
+		site.call("GET", file[1]).is(http.StatusOK)
+	}
+	site.call("GET", "/docs/nothing.js").refused(http.StatusNotFound, "not-found")
+	require.NotRegexp(t, `(?:src|href)="(?:https?:)?//`, string(page.body), "it works without internet")
 	document := site.call("GET", "/openapi.yaml").is(http.StatusOK)
 	require.Equal(t, spec.YAML, document.body)
 	site.call("GET", "/openapi.yaml", header("If-None-Match", document.header.Get("ETag"))).is(http.StatusNotModified)

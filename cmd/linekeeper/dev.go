@@ -188,6 +188,7 @@ func (d *dev) serve(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
+	s.index = links(d.AdminListen)
 	if err := makeGoods(ctx, s.rooms, "dev"); err != nil {
 		return err
 	}

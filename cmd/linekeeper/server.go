@@ -52,6 +52,7 @@ type server struct {
 	orders *orderstore.Store
 	relay  *outbox.Relay
 	ready  *readiness
+	index  http.Handler // GET / of the public listener; nil: not found
 }
 
 // newServer connects to Redis, through hooks, and to Postgres, and checks that
@@ -232,7 +233,7 @@ func (s *server) listen(g *errgroup.Group, work context.Context) (listeners, err
 	public := problem.RequestIDs(http.HandlerFunc(s.healthOnly))
 	if s.conf.Roles.Has(config.RoleAPI) {
 		a, h := s.publicHandler()
-		public = h
+		public = s.withIndex(h)
 		g.Go(func() error { return a.Run(work) })
 	}
 	var errs [2]error

@@ -3,6 +3,7 @@ package e2e
 import (
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,6 +132,10 @@ func TestDevRunsInAnEmptyDirectoryAndKeepsItsDataForTheNextRun(t *testing.T) {
 	p, block := dev(t, dir)
 	lines := paste(t, block)
 	require.Contains(t, lines[0], `"rank":0`)
+	index, err := http.Get(group(`API=(\S+)`, block) + "/")
+	require.NoError(t, err)
+	require.NoError(t, index.Body.Close())
+	require.Equal(t, http.StatusOK, index.StatusCode, "the root lists what there is to look at")
 	require.DirExists(t, filepath.Join(dir, ".linekeeper"))
 	started := descendants(p.cmd.Process.Pid)
 	require.Greater(t, len(started), 3, "dev has started no servers")
