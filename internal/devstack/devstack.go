@@ -19,6 +19,9 @@
 // In both, synchronous_commit stays on: the product refuses a Postgres that
 // acknowledges what it may lose, and with fsync off it costs nothing.
 //
+// A SentinelGroup and a Cluster are several throw-away servers of Redis, for what
+// one can't show: failovers, and rooms on different servers.
+//
 // Whoever can connect to 127.0.0.1 can use these servers without a password.
 // They are not meant for production, nor for a machine shared with strangers.
 package devstack

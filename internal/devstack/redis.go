@@ -17,6 +17,18 @@ import (
 // answers. The error wraps ErrMissing if there is none. Args are Redis settings,
 // for instance "--appendonly", "yes".
 func StartRedis(ctx context.Context, o Options) (*Proc, error) {
+	p, err := newRedis(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.launch(ctx, o.Port, func(port int) []string { return redisArgs(p, port, o.Args) }); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// newRedis prepares a redis-server, or what is started with its program.
+func newRedis(o Options) (*Proc, error) {
 	path, err := Find(RedisServer)
 	if err != nil {
 		return nil, err
@@ -27,9 +39,6 @@ func StartRedis(ctx context.Context, o Options) (*Proc, error) {
 	}
 	p.bye, p.quit = syscall.SIGTERM, syscall.SIGKILL
 	p.ready = func(ctx context.Context, pid int) error { return answers(ctx, p.Addr, pid) }
-	if err := p.launch(ctx, o.Port, func(port int) []string { return redisArgs(p, port, o.Args) }); err != nil {
-		return nil, err
-	}
 	return p, nil
 }
 
@@ -122,8 +131,12 @@ func ask(ctx context.Context, addr, command string) ([]byte, error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	// QUIT makes the server close the connection, which ends the reply.
-	if _, err := io.WriteString(c, command+"\r\nQUIT\r\n"); err != nil {
+	if _, err := io.WriteString(c, command+"\r\n"); err != nil {
+		return nil, err
+	}
+	// Whoever says no more is hung up on, after the reply: that ends it. (QUIT
+	// would do the same, but a Sentinel does not know it.)
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		return nil, err
 	}
 	reply, err := io.ReadAll(c)

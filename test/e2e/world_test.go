@@ -56,6 +56,13 @@ func onRedis(t testing.TB, p *devstack.Proc) *world {
 	return w.furnish()
 }
 
+// onGroup is a deployment on several Redis servers, of its own too.
+func onGroup(t testing.TB, url string) *world {
+	t.Helper()
+	w := &world{t: t, redis: url, dsn: harness.DSN(t), outages: true}
+	return w.furnish()
+}
+
 // onPostgres is a deployment with a Postgres of its own, migrated by the binary.
 func onPostgres(t testing.TB, p *devstack.Postgres) *world {
 	t.Helper()
