@@ -3,7 +3,7 @@
 # A checkout that another user owns can be built too: git refuses to describe it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: help run test check generate clean up down
+.PHONY: help run test check generate clean up down k6
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,9 @@ up: ## the whole stack in containers, behind nginx on port 8080
 
 down: ## stop the containers; their data stay
 	@scripts/compose.sh down
+
+k6: ## load what make run or make up has started, with k6; RATE=50 DURATION=1m is less for longer
+	@scripts/k6.sh $(ARGS)
 
 clean: ## remove what make run and make test have made, orders and all
 	@scripts/clean.sh

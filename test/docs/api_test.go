@@ -42,8 +42,12 @@ func TestEveryPathThatADocumentNamesIsARoute(t *testing.T) {
 		patterns = append(patterns, "^"+regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), `[^/]+`)+"$")
 	}
 	path := regexp.MustCompile(`/(?:v1|admin/v1)/[\w/{}$.-]*[\w}]`)
-	for _, file := range documents {
-		for _, p := range path.FindAllString(read(t, file), -1) {
+	for _, file := range documents(t) {
+		text := read(t, file)
+		if file == "docs/clients.md" {
+			text = masked(text) // what is in there is run
+		}
+		for _, p := range path.FindAllString(text, -1) {
 			known := slices.ContainsFunc(patterns, func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(p) })
 			require.True(t, known, "%s names %s, which is no route", file, p)
 		}
@@ -75,10 +79,12 @@ func TestEveryMetricThatADocumentNamesExists(t *testing.T) {
 	for _, file := range []string{"http", "line", "metrics", "orders", "pools", "redis", "rooms", "scheduler"} {
 		source.WriteString(read(t, "internal/telemetry/"+file+".go"))
 	}
-	for _, file := range documents {
+	for _, file := range documents(t) {
 		text := strings.ReplaceAll(read(t, file), "__Host-linekeeper_", "")
 		for _, m := range metric.FindAllStringSubmatch(text, -1) {
-			require.Contains(t, source.String(), `"`+m[1]+`"`, "%s names the metric %s", file, m[0])
+			// A histogram has series of its name and these.
+			name := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(m[1], "")
+			require.Contains(t, source.String(), `"`+name+`"`, "%s names the metric %s", file, m[0])
 		}
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"text/template"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,9 +24,16 @@ import (
 const root = "../.."
 
 // documents are all that a reader is given.
-var documents = []string{
-	"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-	"docs/architecture.md", "docs/features.md", "docs/settings.md",
+func documents(t *testing.T) []string {
+	t.Helper()
+	files := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	require.Greater(t, len(pages), 4)
+	for _, page := range pages {
+		files = append(files, "docs/"+filepath.Base(page))
+	}
+	return files
 }
 
 func read(t *testing.T, file string) string {
@@ -122,7 +130,7 @@ var exampleNames = map[string]bool{"TestLateReleaseDoesNotFreeAnotherClaim": tru
 func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 	t.Parallel()
 	known := allTests(t)
-	for _, file := range documents {
+	for _, file := range documents(t) {
 		for _, name := range testName.FindAllString(read(t, file), -1) {
 			require.True(t, known[name] || exampleNames[name], "%s names %s, which is no test", file, name)
 		}
@@ -173,7 +181,7 @@ func anchors(text string) map[string]bool {
 
 func TestRelativeLinksResolve(t *testing.T) {
 	t.Parallel()
-	for _, file := range documents {
+	for _, file := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -209,7 +217,7 @@ func TestEveryMakeTargetExists(t *testing.T) {
 		targets[m[1]] = true
 	}
 	named := map[string]bool{}
-	for _, file := range documents {
+	for _, file := range documents(t) {
 		text := strings.ReplaceAll(read(t, file), "\n    ", "\n")
 		for _, m := range makeCall.FindAllStringSubmatch(text, -1) {
 			require.True(t, targets[m[1]], "%s says make %s", file, m[1])
@@ -219,57 +227,5 @@ func TestEveryMakeTargetExists(t *testing.T) {
 	require.Subset(t, named, map[string]bool{"run": true, "test": true, "check": true})
 }
 
-// commands are the commands and subcommands of the binary, by the tags of its
-// command line.
-func commands(t *testing.T) map[string]bool {
-	t.Helper()
-	tag := regexp.MustCompile("(?m)^\\s+(\\w+)\\s+\\w+\\s+`cmd:\"\"(?: name:\"([a-z-]+)\")?")
-	names := map[string]bool{}
-	for _, file := range []string{"main.go", "tools.go"} {
-		for _, m := range tag.FindAllStringSubmatch(read(t, "cmd/linekeeper/"+file), -1) {
-			if m[2] == "" {
-				m[2] = strings.ToLower(m[1])
-			}
-			names[m[2]] = true
-		}
-	}
-	return names
-}
-
-func TestEveryCommandExists(t *testing.T) {
-	t.Parallel()
-	known := commands(t)
-	require.True(t, known["serve"] && known["admin-token"] && known["up"])
-	call := regexp.MustCompile("(?m)(?:^bin/|`)linekeeper ([a-z-]+)(?: ([a-z]+))?")
-	planned := map[string]bool{"load": true} // named beside "not yet"
-	for _, file := range documents {
-		for _, m := range call.FindAllStringSubmatch(read(t, file), -1) {
-			require.True(t, known[m[1]] || planned[m[1]], "%s names linekeeper %s", file, m[1])
-			require.True(t, m[2] == "" || known[m[2]], "%s names linekeeper %s %s", file, m[1], m[2])
-		}
-	}
-}
-
-func TestTheBlockToPasteIsTheOneThatDevPrints(t *testing.T) {
-	t.Parallel()
-	printed := regexp.MustCompile("(?s)var block = .*?Parse\\(`(.*?)`\\)").FindStringSubmatch(read(t, "cmd/linekeeper/welcome.go"))
-	require.Len(t, printed, 2, "welcome.go has its block")
-	var want strings.Builder
-	err := template.Must(template.New("").Parse(printed[1])).Execute(&want, map[string]string{
-		"Public": "http://127.0.0.1:8080", "Admin": "http://127.0.0.1:8081", "Token": "$(sed 1q .linekeeper/admin-token)",
-	})
-	require.NoError(t, err)
-	blocks := block("sh").FindAllStringSubmatch(section(t, "README.md", "## Try it in 60 seconds"), -1)
-	require.Len(t, blocks, 2)
-	require.Equal(t, want.String(), blocks[1][1])
-}
-
-func TestGoInTheReadmeCanBeRead(t *testing.T) {
-	t.Parallel()
-	blocks := block("go").FindAllStringSubmatch(read(t, "README.md"), -1)
-	require.NotEmpty(t, blocks)
-	for _, b := range blocks {
-		_, err := parser.ParseFile(token.NewFileSet(), "README.md", "package example\n"+b[1], parser.AllErrors)
-		require.NoError(t, err)
-	}
-}
+// sorted are the keys of a map in their order.
+func sorted[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

@@ -100,6 +100,38 @@ func TestEveryReplyWordIsInTheSectionOfItsScript(t *testing.T) {
 	}
 }
 
+func TestEveryFieldOfConfAndStateIsDocumented(t *testing.T) {
+	t.Parallel()
+	_, text, found := strings.Cut(section(t, "docs/architecture.md", "## 5. Redis"), "`conf` has: ")
+	require.True(t, found)
+	conf, state, found := strings.Cut(text, "`state` has: ")
+	require.True(t, found)
+	state, _, _ = strings.Cut(state, "\n\n")
+	named := func(text, field string) bool {
+		return regexp.MustCompile("`" + field + "(?:0|_\\*)?`").MatchString(text)
+	}
+
+	written := regexp.MustCompile(`\{"(\w+)"(?:,| \+)`).FindAllStringSubmatch(read(t, "queue/redisstore/configure.go"), -1)
+	require.Greater(t, len(written), 20)
+	for _, m := range written {
+		require.True(t, named(conf, m[1]), "conf has %s", m[1])
+	}
+	files, err := filepath.Glob(filepath.Join(root, "queue/redisstore/lua/*.lua"))
+	require.NoError(t, err)
+	seen := 0
+	for _, file := range files {
+		for line := range strings.Lines(read(t, strings.TrimPrefix(file, root+"/"))) {
+			fields, _, _ := strings.Cut(line, "CONF,")
+			_, fields, _ = strings.Cut(fields, "STATE,")
+			for _, m := range regexp.MustCompile(`'([a-z][a-z_]+)\d?'`).FindAllStringSubmatch(fields, -1) {
+				require.True(t, named(state, m[1]), "%s has %s: %s", file, m[1], line)
+				seen++
+			}
+		}
+	}
+	require.Greater(t, seen, 30)
+}
+
 func TestEveryTableOfTheSchemaIsDocumented(t *testing.T) {
 	t.Parallel()
 	var made, documented []string
