@@ -6,7 +6,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 .PHONY: help run test check generate clean up down k6
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: ## start everything on this machine; ARGS="--crowd 100" adds shoppers
 	@echo "building bin/linekeeper (the first time takes a minute) ..."

@@ -206,8 +206,8 @@ func block(language string) *regexp.Regexp {
 }
 
 var (
-	makeCall = regexp.MustCompile("(?m)(?:^|`)(?:\\w+=\\S+ )*make ([a-z]+)\\b")
-	target   = regexp.MustCompile(`(?m)^([a-z]+):`)
+	makeCall = regexp.MustCompile("(?m)(?:^|`)(?:\\w+=\\S+ )*make ([a-z0-9]+)\\b")
+	target   = regexp.MustCompile(`(?m)^([a-z0-9]+):`)
 )
 
 func TestEveryMakeTargetExists(t *testing.T) {
