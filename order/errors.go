@@ -52,6 +52,7 @@ type InvalidItemsError struct {
 	Reason string // fit to be shown to the client
 }
 
+// Error names the item and what is wrong with it.
 func (e InvalidItemsError) Error() string {
 	if e.Index < 0 {
 		return fmt.Sprintf("%v: %s", ErrInvalidItems, e.Reason)
@@ -65,6 +66,7 @@ func (e InvalidItemsError) Is(target error) bool { return target == ErrInvalidIt
 // UnknownProductError is ErrUnknownProduct with the product asked for.
 type UnknownProductError struct{ SKU string }
 
+// Error names the product.
 func (e UnknownProductError) Error() string { return fmt.Sprintf("%v %q", ErrUnknownProduct, e.SKU) }
 
 // Is makes errors.Is(err, ErrUnknownProduct) hold.
@@ -73,6 +75,7 @@ func (e UnknownProductError) Is(target error) bool { return target == ErrUnknown
 // SoldOutError is ErrSoldOut with the product that is short.
 type SoldOutError struct{ SKU string }
 
+// Error names the product.
 func (e SoldOutError) Error() string { return fmt.Sprintf("%v: %q", ErrSoldOut, e.SKU) }
 
 // Is makes errors.Is(err, ErrSoldOut) hold.
@@ -82,6 +85,7 @@ func (e SoldOutError) Is(target error) bool { return target == ErrSoldOut }
 // find it decided.
 type InProgressError struct{ RetryAfter time.Duration }
 
+// Error names the time to wait.
 func (e InProgressError) Error() string { return fmt.Sprintf("%v for %v", ErrInProgress, e.RetryAfter) }
 
 // Is makes errors.Is(err, ErrInProgress) hold.

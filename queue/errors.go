@@ -41,6 +41,7 @@ var (
 // StaleError is ErrStale with the term that the room has seen.
 type StaleError struct{ Term int64 }
 
+// Error names the term that the room has seen.
 func (e StaleError) Error() string { return fmt.Sprintf("%v (term %d)", ErrStale, e.Term) }
 
 // Is makes errors.Is(err, ErrStale) hold.
@@ -49,6 +50,7 @@ func (e StaleError) Is(target error) bool { return target == ErrStale }
 // GenerationError is ErrGeneration with the generation that the room has.
 type GenerationError struct{ Generation int64 }
 
+// Error names the generation that the room has.
 func (e GenerationError) Error() string {
 	return fmt.Sprintf("%v (generation %d)", ErrGeneration, e.Generation)
 }
@@ -59,6 +61,7 @@ func (e GenerationError) Is(target error) bool { return target == ErrGeneration 
 // BusyError is ErrBusy with the time until the holder's lease ends.
 type BusyError struct{ Left time.Duration }
 
+// Error names the time that is left of the lease.
 func (e BusyError) Error() string { return fmt.Sprintf("%v for %v", ErrBusy, e.Left) }
 
 // Is makes errors.Is(err, ErrBusy) hold.

@@ -30,11 +30,6 @@ func (d *dev) crowd(ctx context.Context, api string) {
 		Timeout:   10 * time.Second,
 		Transport: &http.Transport{MaxIdleConns: 200, MaxIdleConnsPerHost: 200},
 	}}
-	for status := 0; status != http.StatusOK && ctx.Err() == nil; { // until the room is begun
-		if status, _ = c.send(ctx, http.MethodGet, "/v1/rooms/default", "", "", ""); status != http.StatusOK {
-			sleep(ctx, 100*time.Millisecond)
-		}
-	}
 	d.say("letting %d shoppers in ...", d.Crowd)
 	var wg sync.WaitGroup
 	defer wg.Wait()
