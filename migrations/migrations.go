@@ -4,7 +4,9 @@
 // It promises that any number of processes may call Up at once (one works, the
 // others wait for it), that each file is applied in one transaction, so that a
 // crash leaves the version before or the version after, and that no connection
-// is left open.
+// is left open. Where one is killed in the middle the others go on as soon as its
+// session has ended, with the statement in hand. A connection pooler is refused
+// before anything is done, with an error that wraps pooler.Err.
 //
 // It does not run by itself: a production database is migrated by
 // `linekeeper migrate`, and a server only calls Check.
@@ -20,11 +22,14 @@ import (
 	"path"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/linekeeper/linekeeper/internal/pooler"
 )
 
 //go:embed *.sql
@@ -153,7 +158,7 @@ func with(dsn string, f func(*goose.Provider) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(pooler.Explain(err), db.Close()) }()
 	// The default waits 5 s between attempts; migrations here take milliseconds.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
@@ -167,6 +172,13 @@ func with(dsn string, f func(*goose.Provider) error) (err error) {
 	return f(p)
 }
 
+// lockTimeout is how long a step may wait for a lock on a table. A waiting step
+// keeps everybody else from the table; an order gives up its own locks in less
+// than this, and a backup, which takes an hour, must not stop orders for as long.
+// It also ends the session of a process that was killed while it waited, which
+// Postgres would not notice before, and with it the lock of the migration.
+const lockTimeout = "10s"
+
 // open accepts the URL a server is given, pool settings included: database/sql
 // would send those to Postgres, which refuses them.
 func open(dsn string) (*sql.DB, error) {
@@ -174,5 +186,16 @@ func open(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stdlib.OpenDB(*cfg.ConnConfig), nil
+	sent := cfg.ConnConfig.RuntimeParams
+	if sent["lock_timeout"] == "" {
+		sent["lock_timeout"] = lockTimeout
+	}
+	direct := func(ctx context.Context, conn *pgx.Conn) error {
+		err := pooler.Check(ctx, conn, sent)
+		if err != nil {
+			_ = conn.Close(ctx) // nobody else will
+		}
+		return err
+	}
+	return stdlib.OpenDB(*cfg.ConnConfig, stdlib.OptionAfterConnect(direct)), nil
 }

@@ -79,6 +79,25 @@ func relations(t *testing.T, db *pgxpool.Pool) (n int) {
 	return n
 }
 
+func TestAStepThatCantHaveATableGivesUpAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	db, dsn := harness.Database(t), harness.DSN(t)
+	_, err := migrations.Down(t.Context(), dsn)
+	require.NoError(t, err)
+	inTheWay, err := db.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = inTheWay.Exec(t.Context(), "CREATE TABLE outbox ()")
+	require.NoError(t, err)
+	names, err := migrations.Up(t.Context(), dsn+"&lock_timeout=100ms")
+	require.ErrorContains(t, err, "lock timeout")
+	require.Empty(t, names)
+	require.NoError(t, inTheWay.Rollback(t.Context()))
+	require.Equal(t, 0, relations(t, db), "half a schema is left")
+	names, err = migrations.Up(t.Context(), dsn)
+	require.NoError(t, err)
+	require.Len(t, names, 1)
+}
+
 func TestManyProcessesMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	db, dsn := harness.Database(t), harness.DSN(t)

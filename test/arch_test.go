@@ -48,11 +48,12 @@ var layers = []struct {
 	{"api/problem", nil},
 	{"api/spec", []string{"queue"}},
 	{"admin", []string{"api/problem", "queue", "room"}},
-	{"migrations", nil},
+	{"migrations", []string{"internal/pooler"}},
 	{"internal/cli", []string{"api/problem", "api/spec", "internal/config", "room"}},
 	{"internal/config", nil},
 	{"internal/devstack", nil},
-	{"internal/doctor", []string{"admin", "credential", "internal/config", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
+	{"internal/doctor", []string{"admin", "credential", "internal/config", "internal/pooler", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
+	{"internal/pooler", nil},
 	{"internal/telemetry", nil},
 	{"cmd/linekeeper", []string{"all"}}, // the only wiring
 	{"test/harness", []string{"internal/devstack", "migrations"}},
@@ -70,7 +71,7 @@ var drivers = []struct {
 	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "internal/config", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
 	{"github.com/go-redsync/redsync/v4", []string{"scheduler", "cmd/linekeeper"}},
 	{"github.com/alicebob/miniredis/v2", []string{"cmd/linekeeper"}},
-	{"github.com/jackc/pgx/v5", []string{"order/pgstore", "room/pgstore", "outbox", "migrations", "internal/devstack", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
+	{"github.com/jackc/pgx/v5", []string{"order/pgstore", "room/pgstore", "outbox", "migrations", "internal/devstack", "internal/doctor", "internal/pooler", "internal/telemetry", "cmd/linekeeper", "test/..."}},
 	{"github.com/pressly/goose/v3", []string{"migrations"}},
 	{"github.com/prometheus/client_golang", []string{"internal/telemetry"}},
 	{"github.com/alecthomas/kong", []string{"internal/config", "cmd/linekeeper"}},

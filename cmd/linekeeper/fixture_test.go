@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +21,15 @@ import (
 	"github.com/linekeeper/linekeeper/test/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
+// asCommand in the environment makes the test binary the command itself.
+const asCommand = "LINEKEEPER_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(harness.Run(m))
+}
 
 // shell runs the command line in this process, with an environment of its own.
 type shell struct {
@@ -47,6 +56,30 @@ func (s *shell) runWith(input string, args ...string) said {
 	}
 	code := run(s.t.Context(), args, lookup, streams{strings.NewReader(input), &out, &err})
 	return said{code, out.String(), err.String()}
+}
+
+// child is the command line in a process of its own, which can be killed.
+type child struct {
+	*exec.Cmd
+	out, err bytes.Buffer
+}
+
+func (s *shell) start(args ...string) *child {
+	s.t.Helper()
+	c := &child{Cmd: exec.CommandContext(s.t.Context(), os.Args[0], args...)}
+	c.Env = []string{asCommand + "=1"}
+	for name, value := range s.env {
+		c.Env = append(c.Env, name+"="+value)
+	}
+	c.Stdout, c.Stderr = &c.out, &c.err
+	require.NoError(s.t, c.Start())
+	return c
+}
+
+// ended waits for it.
+func (c *child) ended() said {
+	_ = c.Wait() // the code tells
+	return said{c.ProcessState.ExitCode(), c.out.String(), c.err.String()}
 }
 
 // ok is run for what must succeed; it returns what was printed.

@@ -13,12 +13,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	operators "github.com/linekeeper/linekeeper/internal/cli"
 	"github.com/linekeeper/linekeeper/internal/config"
 )
 
@@ -118,11 +120,14 @@ func report(w io.Writer, err error) {
 	fmt.Fprintln(w, "linekeeper:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
 }
 
-type versionCmd struct{}
+type versionCmd struct{ output }
 
-func (versionCmd) Run(std streams) error {
-	_, err := fmt.Fprintln(std.out, "linekeeper", version())
-	return err
+// Run prints what was built and, as JSON, with which Go.
+func (c *versionCmd) Run(std streams) error {
+	v, err := operators.NewView(map[string]string{"version": version(), "go": runtime.Version()}, func(w io.Writer) {
+		fmt.Fprintln(w, "linekeeper", version())
+	})
+	return c.shown(std, v, err)
 }
 
 // version is the module's, as the toolchain has recorded it.

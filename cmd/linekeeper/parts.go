@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/linekeeper/linekeeper/internal/pooler"
 	"github.com/linekeeper/linekeeper/migrations"
 )
 
@@ -18,8 +19,8 @@ import (
 const startWithin = 30 * time.Second
 
 // checkParts refuses parts that would break promises: a Redis that may evict
-// places, a Postgres that may forget orders, a schema of another version. It
-// waits for parts that are not there yet.
+// places, a Postgres that may forget orders, a pooler in front of it, a schema of
+// another version. It waits for parts that are not there yet.
 func (s *server) checkParts(ctx context.Context) error {
 	return errors.Join(
 		s.patiently(ctx, "redis", s.checkRedis),
@@ -81,9 +82,16 @@ func (s *server) checkServer(ctx context.Context, c redis.Cmdable) error {
 }
 
 func (s *server) checkPostgres(ctx context.Context) error {
+	err := pooler.Check(ctx, s.books, s.books.Config().ConnConfig.RuntimeParams)
+	if errors.Is(err, pooler.Err) {
+		return refusal{fmt.Errorf("postgres: %w", err)}
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
 	var version int
 	var commit string
-	err := s.books.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit')").Scan(&version, &commit)
+	err = s.books.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit')").Scan(&version, &commit)
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/internal/doctor"
 	"github.com/linekeeper/linekeeper/room"
+	"github.com/linekeeper/linekeeper/test/harness"
 )
 
 func TestHealthyInstallationHasNoFault(t *testing.T) {
@@ -66,7 +67,7 @@ var faults = []struct {
 	{"Redis can't compact", "redis persistence", doctor.Warn, "rewrite", "disk", func(f *fixture) {
 		f.rdb.AddHook(lie{"aof_last_bgrewrite_status:ok", "aof_last_bgrewrite_status:err"})
 	}},
-	{"Redis refuses scripts", "redis rights", doctor.Fail, "NOPERM", "ACL SETUSER", func(f *fixture) {
+	{"Redis refuses scripts", "redis rights", doctor.Fail, "NOPERM", "section \"A user of its own\", with ~linekeeper:*", func(f *fixture) {
 		require.NoError(f.t, f.rdb.Do(f.t.Context(), "ACL", "SETUSER", "weak", "on", ">pw", "~*", "+@all", "-@scripting").Err())
 		c := redis.NewClient(&redis.Options{Addr: f.proc.Addr, Username: "weak", Password: "pw", DisableIdentity: true})
 		f.t.Cleanup(func() { _ = c.Close() })
@@ -78,6 +79,8 @@ var faults = []struct {
 	{"nobody leads", "leader", doctor.Fail, "nobody holds", "role scheduler", func(f *fixture) { f.rdb.Del(f.t.Context(), prefix+":leader") }},
 
 	{"Postgres is down", "postgres", doctor.Fail, "refused", "start Postgres", func(f *fixture) { f.dsn = "postgres://x@127.0.0.1:1/x" }},
+	{"a pooler that refuses", "postgres", doctor.Fail, "keeps no sessions", "direct address of Postgres", func(f *fixture) { f.behind("stand-in that refuses") }},
+	{"a pooler that drops settings", "postgres", doctor.Fail, "it ignores statement_timeout", "direct address of Postgres", func(f *fixture) { f.behind("stand-in that ignores") }},
 	{"Postgres is old", "postgres version", doctor.Fail, "14", "upgrade", func(f *fixture) {
 		f.exec(`CREATE SCHEMA fake`)
 		f.exec(`CREATE FUNCTION fake.current_setting(text) RETURNS text LANGUAGE sql AS
@@ -123,6 +126,9 @@ var faults = []struct {
 	{"a flush not in force", "room in redis", doctor.Fail, "Redis is at generation", "scheduler leads", func(f *fixture) {
 		_, err := f.store.Flush(f.t.Context(), "sale", ann)
 		require.NoError(f.t, err)
+	}},
+	{"a Postgres of before", "room in redis", doctor.Fail, "Redis is at generation", "docs/operations.md has it under \"Backup and restore\"", func(f *fixture) {
+		f.exec(`UPDATE rooms SET generation = generation - 1`)
 	}},
 	{"damaged data", "room in redis", doctor.Fail, "damaged", "room flush sale --confirm sale", func(f *fixture) {
 		require.NoError(f.t, f.rdb.Set(f.t.Context(), prefix+":{sale}:ready", "x", 0).Err())
@@ -224,6 +230,19 @@ func TestWhatAnOutageOfPostgresHidesIsSkipped(t *testing.T) {
 	require.Equal(t, 1, r.Count(doctor.Fail), "%+v", r)
 	require.Equal(t, doctor.Skip, found(t, r, "rooms").Level)
 	require.Equal(t, doctor.OK, found(t, r, "leader").Level)
+}
+
+func TestAPoolerHidesWhatPostgresWouldSay(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	for name, dsn := range harness.Poolers(t, f.dsn) {
+		f.dsn, f.Postgres = dsn+"&statement_timeout=5000", nil
+		r := f.examine()
+		require.Equal(t, 1, r.Count(doctor.Fail), "%s: %+v", name, r)
+		require.Equal(t, "put the direct address of Postgres into LINEKEEPER_DATABASE_URL", found(t, r, "postgres").Do, name)
+		require.Equal(t, "not looked at: a pooler answers for Postgres", found(t, r, "postgres schema").Found, name)
+		require.Equal(t, doctor.OK, found(t, r, "leader").Level, name)
+	}
 }
 
 func TestAnotherSchemaHidesWhatNeedsOurs(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/linekeeper/linekeeper/internal/pooler"
 	"github.com/linekeeper/linekeeper/migrations"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/queue/redisstore"
@@ -88,10 +89,13 @@ func look(ctx context.Context, p Patient) *exam {
 
 // lacking is why a check can't be made; empty if it can.
 func (e *exam) lacking(n need) string {
+	asksPostgres := n == postgresUp || n == schema || n == lines
 	switch {
 	case (n == redisUp || n == lines) && e.redisErr != nil:
 		return "Redis does not answer"
-	case (n == postgresUp || n == schema || n == lines) && e.pgErr != nil:
+	case asksPostgres && errors.Is(e.pgErr, pooler.Err):
+		return "a pooler answers for Postgres"
+	case asksPostgres && e.pgErr != nil:
 		return "Postgres does not answer"
 	case (n == schema || n == lines) && e.schemaErr != nil:
 		return "the schema is another one"

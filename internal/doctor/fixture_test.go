@@ -131,6 +131,13 @@ func (f *fixture) database(set string) {
 	f.exec(`ALTER DATABASE ` + name + ` SET ` + set)
 }
 
+// behind puts a pooler of that kind in front of Postgres, and asks for a session
+// with a limit, as the command does.
+func (f *fixture) behind(pooler string) {
+	f.t.Helper()
+	f.dsn = harness.Poolers(f.t, f.dsn)[pooler] + "&statement_timeout=5000"
+}
+
 func (f *fixture) redisConf(name, value string) {
 	f.t.Helper()
 	require.NoError(f.t, f.rdb.ConfigSet(f.t.Context(), name, value).Err())

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/linekeeper/linekeeper/internal/pooler"
 	"github.com/linekeeper/linekeeper/migrations"
 	"github.com/linekeeper/linekeeper/outbox"
 )
@@ -35,13 +36,22 @@ SELECT current_setting('server_version_num')::int, current_setting('synchronous_
 
 func factsOf(ctx context.Context, pool *pgxpool.Pool) (facts, error) {
 	var f facts
+	if err := pooler.Check(ctx, pool, pool.Config().ConnConfig.RuntimeParams); err != nil {
+		return f, err
+	}
 	err := pool.QueryRow(ctx, factsSQL).Scan(&f.version, &f.commit, &f.fsync, &f.connections, &f.used, &f.standby)
-	return f, err
+	return f, pooler.Explain(err)
 }
 
 func postgresReached(_ context.Context, e *exam) Finding {
-	if e.pgErr != nil {
-		return fail("start Postgres, or correct LINEKEEPER_DATABASE_URL", "%s", strings.TrimPrefix(fmt.Sprintf("%v: %s", e.Conf.DatabaseURL, reason(e.pgErr)), ": "))
+	found := func(what string) string {
+		return strings.TrimPrefix(fmt.Sprintf("%v: %s", e.Conf.DatabaseURL, what), ": ")
+	}
+	switch {
+	case errors.Is(e.pgErr, pooler.Err):
+		return fail(pooler.Remedy, "%s", found(strings.Replace(e.pgErr.Error(), "; "+pooler.Remedy, "", 1)))
+	case e.pgErr != nil:
+		return fail("start Postgres, or correct LINEKEEPER_DATABASE_URL", "%s", found(reason(e.pgErr)))
 	}
 	return good("answers")
 }

@@ -82,7 +82,7 @@ func redisPersistence(_ context.Context, e *exam) Finding {
 // redisRights runs a script that writes, as every step of the line does.
 func redisRights(ctx context.Context, e *exam) Finding {
 	if err := e.line.Probe(ctx); err != nil {
-		return fail("give the user of LINEKEEPER_REDIS_URL all commands on the keys of the prefix (ACL SETUSER ... ~"+e.Conf.KeyPrefix+":* +@all)",
+		return fail("give the user of LINEKEEPER_REDIS_URL the line of docs/operations.md, section \"A user of its own\", with ~"+e.Conf.KeyPrefix+":* (ACL SETUSER)",
 			"a script that writes is refused: %s", oneLine(err))
 	}
 	return good("scripts run, and write")

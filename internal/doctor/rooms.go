@@ -57,6 +57,9 @@ func roomInRedis(ctx context.Context, e *exam, w *ward) Finding {
 		return fail(begin, "Redis has nothing of it (Postgres: generation %d)", w.room.Generation)
 	case w.snapErr != nil:
 		return fail("mend Redis", "it can't be read: %s", oneLine(w.snapErr))
+	case w.snap.Generation > w.room.Generation: // a generation is drawn in Postgres first
+		return fail("raise the generations and flush the room, as docs/operations.md has it under \"Backup and restore\"",
+			"Redis is at generation %d, Postgres at %d only: it was restored to an older state", w.snap.Generation, w.room.Generation)
 	case w.snap.Generation != w.room.Generation:
 		return fail(begin, "Redis is at generation %d, Postgres at %d", w.snap.Generation, w.room.Generation)
 	case w.snap.Version != w.room.Version:

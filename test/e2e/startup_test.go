@@ -89,7 +89,12 @@ func TestPartsThatWouldBreakPromisesAreRefused(t *testing.T) {
 		w.refuses(1, "linekeeper migrate up")
 		code, _, said = tool(t, database, "migrate", "up")
 		require.Equal(t, 0, code, said)
-		w.start()
+		p := w.start()
+		w.open(nil) // down and up again have broken nothing
+		ann := w.shopper()
+		ann.admitted(p)
+		ann.order(p, "demo", 1).is(201)
+		ann.until(p, queue.Consumed)
 	})
 	t.Run("but a Redis that keeps nothing is only warned of", func(t *testing.T) {
 		t.Parallel()

@@ -6,6 +6,7 @@ package stack
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -24,6 +25,7 @@ import (
 )
 
 const (
+	project         = "linekeeper-test"
 	port, adminPort = "18080", "18081" // a stack for use may have the usual ones
 	public          = "http://127.0.0.1:" + port
 	root            = "../.."
@@ -48,9 +50,24 @@ func shell(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
+// container is the id of a service's container.
+func container(t *testing.T, service string) string {
+	t.Helper()
+	id := strings.TrimSpace(shell(t, "docker", "ps", "-q", "--filter", "label=com.docker.compose.project="+project,
+		"--filter", "label=com.docker.compose.service="+service))
+	require.Regexp(t, "^[0-9a-f]+$", id, "one container of %s", service)
+	return id
+}
+
+// operate is the command line beside one replica.
+func operate(t *testing.T, token string, args ...string) string {
+	t.Helper()
+	inside := []string{"exec", "-e", "LINEKEEPER_ADMIN_TOKEN=" + token, container(t, "linekeeper-2"), "/linekeeper"}
+	return shell(t, "docker", append(inside, args...)...)
+}
+
 func TestStackTakesAnOrderAndOutlivesAReplica(t *testing.T) {
 	wanted(t)
-	project := "linekeeper-test"
 	t.Setenv("COMPOSE_PROJECT_NAME", project)
 	t.Setenv("LINEKEEPER_PORT", port)
 	t.Setenv("LINEKEEPER_ADMIN_PORT", adminPort)
@@ -69,7 +86,10 @@ func TestStackTakesAnOrderAndOutlivesAReplica(t *testing.T) {
 	t.Run("the block of the README works through nginx", func(t *testing.T) { placesAnOrder(t, token) })
 	t.Run("the image is small, and has nothing it does not need", isSmallAndPoor)
 	t.Run("a change from the shell acts on both replicas", func(t *testing.T) { isSteered(t, token) })
+	t.Run("a larger batch speeds up the line, whichever replica one asks", func(t *testing.T) { speedsUp(t, token) })
+	t.Run("where no replica is ready people get their own words", asksTheUnready)
 	t.Run("killing a replica shows nobody an error of nginx", survivesAKill)
+	t.Run("where no replica is left nginx answers in our form", answersForTheDead)
 }
 
 // placesAnOrder runs the block that a newcomer pastes.
@@ -98,18 +118,19 @@ func isSmallAndPoor(t *testing.T) {
 		HostConfig struct {
 			ReadonlyRootfs bool
 			CapDrop        []string
+			PortBindings   map[string][]struct{ HostIP string }
 		}
 	}
-	id := strings.TrimSpace(shell(t, "docker", "ps", "-q", "--filter", "name=linekeeper-1"))
-	require.NoError(t, json.Unmarshal([]byte(shell(t, "docker", "inspect", id)), &containers))
+	require.NoError(t, json.Unmarshal([]byte(shell(t, "docker", "inspect", container(t, "linekeeper-1"))), &containers))
 	require.True(t, containers[0].HostConfig.ReadonlyRootfs)
 	require.Equal(t, []string{"ALL"}, containers[0].HostConfig.CapDrop)
+	require.Len(t, containers[0].HostConfig.PortBindings, 1)
+	require.Equal(t, "127.0.0.1", containers[0].HostConfig.PortBindings["8081/tcp"][0].HostIP, "the operators' API is for this machine alone")
+	require.Contains(t, shell(t, "docker", "cp", container(t, "linekeeper-1")+":/etc/ssl/certs/ca-certificates.crt", "-"), "BEGIN CERTIFICATE")
 }
 
 func isSteered(t *testing.T, token string) {
-	id := strings.TrimSpace(shell(t, "docker", "ps", "-q", "--filter", "name=linekeeper-2"))
-	out := shell(t, "docker", "exec", "-e", "LINEKEEPER_ADMIN_TOKEN="+token, id, "/linekeeper", "room", "set", "default", "message.en=hello")
-	require.Contains(t, out, "is at version")
+	require.Contains(t, operate(t, token, "room", "set", "default", "message.en=hello"), "is at version")
 	harness.Eventually(t, 5*time.Second, "everybody reads it", func() bool {
 		for range 4 { // nginx takes turns
 			_, body := get(t, public+"/v1/rooms/default")
@@ -119,6 +140,102 @@ func isSteered(t *testing.T, token string) {
 		}
 		return true
 	})
+}
+
+// speedsUp fills a slow room, and asks each replica by itself where the last in
+// line stands.
+func speedsUp(t *testing.T, token string) {
+	const slow, fast = 2, 50 // a second
+	operate(t, token, "room", "create", "steered", fmt.Sprint("batchSize=", slow), "awayAfterSeconds=300")
+	harness.Eventually(t, 10*time.Second, "the room has begun", func() bool {
+		status, _ := get(t, public+"/v1/rooms/steered")
+		return status == http.StatusOK
+	})
+	var ticket string
+	for range 500 {
+		ticket = enters(t, "steered")
+	}
+	replicas := []string{"linekeeper-1", "linekeeper-2"}
+	nginx := container(t, "nginx") // it is on their network, and the image of ours has no client
+	rank := func(replica string) float64 {
+		var at struct{ Rank *float64 }
+		said := shell(t, "docker", "exec", nginx, "wget", "-q", "-O", "-", "--header", "X-Queue-Ticket: "+ticket,
+			"http://"+replica+":8080/v1/rooms/steered/entries/me")
+		require.NoError(t, json.Unmarshal([]byte(said), &at), said)
+		require.NotNil(t, at.Rank, "still in line: %s", said)
+		return *at.Rank
+	}
+	// paces is how many a second have gone ahead, by what each replica says.
+	paces := func(over time.Duration) (all []float64) {
+		var ranks []float64
+		var asked []time.Time
+		for _, r := range replicas {
+			asked = append(asked, time.Now())
+			ranks = append(ranks, rank(r))
+		}
+		time.Sleep(over) // a pace is measured over a time
+		for i, r := range replicas {
+			all = append(all, (ranks[i]-rank(r))/time.Since(asked[i]).Seconds())
+		}
+		return all
+	}
+	for i, pace := range paces(4 * time.Second) {
+		require.InDelta(t, slow, pace, 1, "before the change, asking %s", replicas[i])
+	}
+	require.Contains(t, operate(t, token, "room", "set", "steered", fmt.Sprint("batchSize=", fast)), "is at version 2")
+	time.Sleep(time.Second) // the promise
+	for i, pace := range paces(4 * time.Second) {
+		require.InDelta(t, fast, pace, fast/2, "after the change, asking %s", replicas[i])
+	}
+}
+
+// enters returns the ticket of a new member.
+func enters(t *testing.T, room string) string {
+	t.Helper()
+	resp, err := http.Post(public+"/v1/rooms/"+room+"/entries", "", nil)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	var at struct{ QueueTicket string }
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&at))
+	require.NotEmpty(t, at.QueueTicket)
+	return at.QueueTicket
+}
+
+// refused asks for something that can't be done, and wants a problem of ours.
+func refused(t *testing.T, path, code string) (detail string) {
+	t.Helper()
+	resp, err := http.Post(public+path, "application/json", nil)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
+	require.NotEmpty(t, resp.Header.Get("Retry-After"))
+	var problem struct{ Code, Detail string }
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&problem))
+	require.Equal(t, code, problem.Code)
+	return problem.Detail
+}
+
+const wordsOfNginx = "No replica answered"
+
+// asksTheUnready takes Redis away, so that no replica is ready.
+func asksTheUnready(t *testing.T) {
+	redis := container(t, "redis")
+	shell(t, "docker", "kill", redis)
+	ready := func() bool { status, _ := get(t, public+"/readyz"); return status == http.StatusOK }
+	harness.Eventually(t, 30*time.Second, "no replica is ready", func() bool { return !ready() })
+	for range 6 { // each gets some
+		require.NotContains(t, refused(t, "/v1/rooms/default/entries", "unavailable"), wordsOfNginx)
+	}
+	shell(t, "docker", "start", redis)
+	harness.Eventually(t, 30*time.Second, "they are again", ready)
+}
+
+// answersForTheDead kills the last replica too.
+func answersForTheDead(t *testing.T) {
+	shell(t, "docker", "kill", container(t, "linekeeper-2"))
+	require.Contains(t, refused(t, "/v1/rooms/default/entries", "unavailable"), wordsOfNginx)
+	require.Contains(t, refused(t, "/v1/orders", "order-outcome-unknown"), "Send the same request again")
 }
 
 // survivesAKill keeps asking while one replica is killed: whatever is answered
@@ -145,10 +262,9 @@ func survivesAKill(t *testing.T) {
 		})
 	}
 	harness.Eventually(t, 20*time.Second, "requests flow", func() bool { return asked.Load() > 200 })
-	id := strings.TrimSpace(shell(t, "docker", "ps", "-q", "--filter", "name=linekeeper-1"))
-	shell(t, "docker", "kill", id)
-	after := asked.Load() + 400
-	harness.Eventually(t, 30*time.Second, "and go on without the replica", func() bool { return asked.Load() > after })
+	shell(t, "docker", "kill", container(t, "linekeeper-1"))
+	after := asked.Load() + 200 // every other one waits for the dead replica for a second
+	harness.Eventually(t, time.Minute, "and go on without the replica", func() bool { return asked.Load() > after })
 	stop()
 	wg.Wait()
 	require.Zero(t, foreign.Load(), "answers that were not ours, of %d", asked.Load())
