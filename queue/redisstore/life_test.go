@@ -193,6 +193,46 @@ func TestAnUpdateTouchesNeitherRateNorFloors(t *testing.T) {
 	require.Equal(t, "0", f.rdb.HGet(t.Context(), f.key("conf"), "floor0").Val())
 }
 
+// I10: what is left of a batch is kept as a time, and must not be worth more
+// because a batch or an interval has changed.
+func TestAnUpdateOfTheRateLetsNoMoreThrough(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		batch    int
+		interval time.Duration
+		want     int // after 30 of 50, at the same moment
+	}{
+		{"half the interval", 50, 500 * time.Millisecond, 20},
+		{"twice the interval", 50, 2 * time.Second, 20},
+		{"a larger batch", 500, time.Second, 20},
+		{"a larger batch, less often", 500, 10 * time.Second, 20},
+		{"a smaller batch", 10, time.Second, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := setup(t)
+			f.enterMany(0, 30)
+			require.Len(t, f.tick(), 30)
+			f.enterMany(30, 700)
+			f.life.Version, f.life.Rules.Batch, f.life.Rules.Interval = 2, c.batch, c.interval
+			require.NoError(t, f.Update(t.Context(), f.life))
+			f.step.Seq++
+			r, err := f.Reserve(t.Context(), f.room, f.step, queue.Take{Keep: f.step.Seq, Effective: c.batch, Max: 500})
+			require.NoError(t, err)
+			got := len(f.grantAll(r))
+			if half := (c.batch + 1) / 2; c.want < half {
+				require.Zero(t, got, "less than half a batch is left, and waited for")
+				f.pass(r.Wait)
+				require.GreaterOrEqual(t, r.Wait, time.Duration(half-c.want)*c.interval/time.Duration(c.batch))
+				require.Len(t, f.tick(), half)
+				return
+			}
+			require.Equal(t, c.want, got)
+			f.pass(c.interval)
+			require.Len(t, f.tick(), c.batch, "and then the new rate")
+		})
+	}
+}
+
 func TestAFlushEndsEverythingOnce(t *testing.T) {
 	f := setup(t)
 	f.enter("ann", "bob")
@@ -281,8 +321,8 @@ func TestTermsRiseAboveWhatARoomHasSeen(t *testing.T) {
 	require.EqualValues(t, 1001, raised, "a counter set back by a failover locks nobody out")
 }
 
-// Case 40 and 55: at the memory limit, enter is refused whole and everything
-// that moves people on still works.
+// Case 55, sidekiq/sidekiq#5558, and case 40: at the memory limit, enter is
+// refused whole and everything that moves people on still works.
 func TestAFullRedisIsBusyAndMovesPeopleOn(t *testing.T) {
 	t.Parallel()
 	srv := harness.RedisServer(t, "--maxmemory-policy", "noeviction")
@@ -290,9 +330,14 @@ func TestAFullRedisIsBusyAndMovesPeopleOn(t *testing.T) {
 	f.enterMany(0, 60)
 	require.NoError(t, f.rdb.ConfigSet(t.Context(), "maxmemory", "1mb").Err())
 
+	before := f.dump()
 	_, err := f.Enter(t.Context(), f.room, "late", 0)
 	require.ErrorIs(t, err, queue.ErrFull)
+	require.Equal(t, before, f.dump(), "refused whole")
 	f.enter("m00059") // who has a place is told so
+	st, err := f.Poll(t.Context(), f.room, "m00059", f.standing("m00059").Place)
+	require.NoError(t, err)
+	require.Equal(t, queue.Waiting, st.Status)
 	require.Len(t, f.tick(), 50)
 	g := f.pickUp("m00000")
 	require.NoError(t, f.Claim(t.Context(), g, "c", 15*time.Second))

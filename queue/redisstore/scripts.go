@@ -21,8 +21,8 @@ const (
 var (
 	enterScript     = script("enter", refusedWhenFull, "members")
 	restoreScript   = script("restore", refusedWhenFull, "members")
-	createScript    = script("configure", refusedWhenFull)
-	updateScript    = script("configure", allowedWhenFull)
+	createScript    = script("configure", refusedWhenFull, "steps")
+	updateScript    = script("configure", allowedWhenFull, "steps")
 	standingScript  = script("standing", allowedWhenFull, "members")
 	heardScript     = script("heard", allowedWhenFull)
 	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "lanes")

@@ -9,6 +9,7 @@
 -- create is called only with a number just won in Postgres. drop spares a newer
 -- generation: the room has been made again.
 local mode, generation, version, last = ARGV[2], number(3), number(4), number(5)
+local base -- of the rate, before an update
 if generation < 1 or #ARGV % 2 ~= 1 or #ARGV > 205 then error('ERR malformed settings') end
 
 if mode == 'update' then
@@ -16,6 +17,7 @@ if mode == 'update' then
   if bad then return bad end
   if version <= (tonumber(call('HGET', CONF, 'version')) or 0) then return reply('OK') end
   ready_to_write()
+  base = bucket_base()
 elseif mode == 'create' then
   if C.generation >= generation then return reply('OK') end
   local kept = call('HMGET', STATE, 'term', 'leader')
@@ -33,7 +35,13 @@ else
   error('ERR mode must be update, create or drop')
 end
 call('HSET', CONF, 'generation', f(generation), 'version', f(version), unpack(ARGV, 6))
+local c = fields(CONF, 'interval', 'batch')
 if mode == 'create' then
-  call('HSET', STATE, 'tat', f(now - tonumber(call('HGET', CONF, 'interval'))))
+  call('HSET', STATE, 'tat', f(now - c.interval))
+elseif c.interval ~= C.interval or c.batch ~= C.batch then
+  -- What is left of a batch is kept as a time, which is worth something else
+  -- from now on: as many grants as were left are left, and one batch at most.
+  local left = math.min((now - base) * C.batch / C.interval, c.batch)
+  call('HSET', STATE, 'tat', f(math.ceil(now - left * c.interval / c.batch)))
 end
 return reply('OK')
