@@ -121,8 +121,9 @@ func position(v *view, st queue.Standing) spec.Position {
 		rank, total := st.Rank, max(st.Total, v.waiting(st.Place.Lane), st.Rank+1)
 		p.Rank, p.CurrentTotalWaitingCount = &rank, &total
 		if wait, ok := v.estimate(st.Place.Lane, rank); ok {
-			seconds := int64(math.Ceil(wait.Seconds()))
+			seconds := int64(math.Ceil(wait.Likely.Seconds()))
 			p.EstimatedWaitSeconds = &seconds
+			p.EstimatedWaitRange = []int64{int64(wait.Least.Seconds()), int64(math.Ceil(wait.Most.Seconds()))}
 		}
 		pause = v.Rules.PollAfter(rank)
 	case queue.Claimed:
@@ -148,6 +149,12 @@ func message(v *view) spec.Message {
 		return nil
 	}
 	return v.settings.Message
+}
+
+func (a *API) restored(room, result string) {
+	if a.Observer.Restored != nil {
+		a.Observer.Restored(room, result)
+	}
 }
 
 func (a *API) moved(ctx context.Context, m Move) {

@@ -222,7 +222,11 @@ func TestTheEstimatedWaitIsMeasured(t *testing.T) {
 	near := func(p spec.Position) {
 		t.Helper()
 		require.NotNil(t, p.EstimatedWaitSeconds)
-		require.InEpsilon(t, float64(*p.Rank+1)/10, float64(*p.EstimatedWaitSeconds), 0.15, "with %d ahead, at 10 a second", *p.Rank)
+		seconds := float64(*p.Rank+1) / 10
+		require.InEpsilon(t, seconds, float64(*p.EstimatedWaitSeconds), 0.15, "with %d ahead, at 10 a second", *p.Rank)
+		require.Len(t, p.EstimatedWaitRange, 2)
+		require.LessOrEqual(t, p.EstimatedWaitRange[0], *p.EstimatedWaitSeconds)
+		require.GreaterOrEqual(t, float64(p.EstimatedWaitRange[1]), seconds, "%v, likely %d", p.EstimatedWaitRange, *p.EstimatedWaitSeconds)
 	}
 	for range 3 {
 		for range 4 {
@@ -238,9 +242,28 @@ func TestTheEstimatedWaitIsMeasured(t *testing.T) {
 		p := f.answerOf(ann)
 		require.Equal(t, queue.Paused, p.RoomState)
 		require.Nil(t, p.EstimatedWaitSeconds, "nobody knows how long a pause lasts")
+		require.Nil(t, p.EstimatedWaitRange)
 	}
 	f.change(func(s *room.Settings) { s.Paused = false })
 	f.pass(time.Second)
 	require.Equal(t, 10, f.tick())
 	near(f.answerOf(ann)) // a pause is no measurement
+}
+
+func TestThoseWhoLeaveTheLineShortenTheEstimate(t *testing.T) {
+	t.Parallel()
+	f := setUp(t, settings(func(s *room.Settings) { s.BatchSize = 10 }))
+	f.crowd(600)
+	ann := f.enter()
+	f.answerOf(ann)
+	for range 12 {
+		// As many as are let through leave from the places before hers.
+		require.NoError(t, f.rdb.ZRemRangeByRank(t.Context(), f.key("lane0"), -11, -2).Err())
+		f.pass(time.Second)
+		require.Equal(t, 10, f.tick())
+		f.answerOf(ann)
+	}
+	p := f.answerOf(ann)
+	require.EqualValues(t, 360, *p.Rank)
+	require.InEpsilon(t, 18, float64(*p.EstimatedWaitSeconds), 0.15, "half of those ahead will leave as well")
 }

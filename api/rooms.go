@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,8 +33,8 @@ const (
 type view struct {
 	queue.Snapshot
 	settings room.Settings
-	read     time.Time // of the process's monotonic clock
-	pace     []pace    // per lane
+	read     time.Time    // of the process's monotonic clock
+	pace     []queue.Pace // per lane
 }
 
 // now is the time of Redis, by how long ago it was asked.
@@ -56,13 +55,16 @@ func (v *view) waiting(lane int) int64 {
 	return 0
 }
 
-// mayHaveLost tells whether the room can have lost the place of a ticket. The
-// script that restores decides; this keeps tickets of places that have long
-// been used from costing a question to Postgres at every poll.
-func (v *view) mayHaveLost(t credential.Ticket) bool {
+// mayHaveLost tells whether the room, which is in this generation now, can have
+// lost the place of a ticket. The script that restores decides; this keeps
+// tickets of places that have long been used from costing a question to Postgres
+// at every poll.
+func (v *view) mayHaveLost(t credential.Ticket, generation int64) bool {
 	switch {
 	case t.Place.Score == 0 || t.Place.Lane >= len(v.Lanes) || t.Generation < v.RestorableFrom:
 		return false
+	case v.Generation < generation:
+		return true // the view is of before a loss, and knows nothing of it
 	case t.Generation == v.Generation:
 		return t.Place.Score > v.Lanes[t.Place.Lane].Watermark
 	default:
@@ -221,18 +223,27 @@ func newView(last *view, s queue.Snapshot, err error) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{Snapshot: s, read: time.Now(), pace: make([]pace, len(s.Lanes))}
+	v := &view{Snapshot: s, read: time.Now(), pace: make([]queue.Pace, len(s.Lanes))}
 	if v.settings, err = room.Stored(s.Settings); err != nil {
 		return nil, fmt.Errorf("settings of room %s: %w", s.Room, err)
 	}
-	for i, l := range s.Lanes {
-		p := pace{at: s.Now, admitted: l.Admitted, waited: l.Waiting > 0, moves: v.moves(s.Now)}
+	for i := range s.Lanes {
 		if last != nil && last.Generation == s.Generation && i < len(last.pace) {
-			p = last.pace[i].next(p)
+			v.pace[i] = last.pace[i]
 		}
-		v.pace[i] = p
+		v.pace[i] = v.pace[i].Next(v.sample(i), s.Rules.Interval)
 	}
 	return v, nil
+}
+
+// sample is a lane as its pace is measured by.
+func (v *view) sample(lane int) queue.Sample {
+	l := v.Lanes[lane]
+	s := queue.Sample{At: v.Snapshot.Now, Moves: v.moves(v.Snapshot.Now), Waiting: l.Waiting, Admitted: l.Admitted}
+	if len(v.Lanes) == 1 { // who has come and is neither in line nor let through
+		s.Passed = v.Counters["entered"] - l.Waiting - v.Processing - l.Admitted
+	}
+	return s
 }
 
 // moves tells whether the room lets people through at now.
@@ -241,42 +252,11 @@ func (v *view) moves(now time.Time) bool {
 	return state == queue.Open || state == queue.Draining
 }
 
-// pace is how fast a lane has been moving: an average of admissions a second
-// over some 20 seconds in which somebody waited and the room let people through.
-type pace struct {
-	at        time.Time
-	admitted  int64
-	waited    bool
-	moves     bool
-	perSecond float64 // 0: not known
-}
-
-const paceWindow = 20 * time.Second
-
-func (p pace) next(now pace) pace {
-	elapsed := now.at.Sub(p.at)
-	if elapsed >= 0 && elapsed < time.Second {
-		return p // too short to measure, since members come in batches; the baseline stays
-	}
-	now.perSecond = p.perSecond
-	if !p.waited || !p.moves || !now.moves || elapsed <= 0 || elapsed > paceWindow {
-		return now
-	}
-	measured := float64(now.admitted-p.admitted) / elapsed.Seconds()
-	if p.perSecond == 0 {
-		now.perSecond = measured
-	} else {
-		keep := math.Exp(-elapsed.Seconds() / paceWindow.Seconds())
-		now.perSecond = keep*p.perSecond + (1-keep)*measured
-	}
-	return now
-}
-
 // estimate is how long somebody with so many ahead will wait; false where
 // nothing has been measured, or the room lets nobody through.
-func (v *view) estimate(lane int, ahead int64) (time.Duration, bool) {
-	if !v.moves(v.now()) || lane >= len(v.pace) || v.pace[lane].perSecond <= 0 {
-		return 0, false
+func (v *view) estimate(lane int, ahead int64) (queue.Wait, bool) {
+	if !v.moves(v.now()) || lane >= len(v.pace) {
+		return queue.Wait{}, false
 	}
-	return time.Duration(float64(ahead+1) / v.pace[lane].perSecond * float64(time.Second)), true
+	return v.pace[lane].Wait(ahead)
 }

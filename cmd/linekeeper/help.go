@@ -38,6 +38,8 @@ var examples = map[string]string{
 	"audit":            "linekeeper audit --target tickets",
 	"token inspect":    "linekeeper token inspect < token",
 	"token verify":     "LINEKEEPER_KEYS_FILE=keys linekeeper token verify < token",
+	"draw verify":      "linekeeper draw verify entrants.jsonl --member ann --commitment 6c86c6aac5fb24bcf5d9939cb7d7d5645ce39418f449e03b262dd4fa14b4b92b",
+	"simulate":         "linekeeper simulate burst --lane vip=5,wait=5m --lane standard=45,wait=20m --solve",
 	"config print":     "linekeeper config print -o json",
 	"config check":     "linekeeper config check --config linekeeper.yaml",
 	"config docs":      "linekeeper config docs",
@@ -51,10 +53,12 @@ var examples = map[string]string{
 
 // more is what the help of a command has to say beside its one line.
 var more = map[string]string{
-	"room set":   "Settings are those of `linekeeper config docs`. An empty value or null gives the default back; message.LANGUAGE= takes a text away.",
-	"room apply": "The file has `rooms:`, and below it names with settings. A setting that is not named stays as it is. What is not named is not touched.",
-	"doctor":     "Each line is ok, warn, FAIL or skip, and has the one thing to do. The exit code is 1 if any check fails. Run it where the processes run, with their settings.",
-	"config":     "A value is taken from the first that has it: flag, LINEKEEPER_X, the file named by LINEKEEPER_X_FILE, YAML file, default.",
+	"room set":    "Settings are those of `linekeeper config docs`. An empty value or null gives the default back; message.LANGUAGE= takes a text away.",
+	"room apply":  "The file has `rooms:`, and below it names with settings. A setting that is not named stays as it is. What is not named is not touched.",
+	"doctor":      "Each line is ok, warn, FAIL or skip, and has the one thing to do. The exit code is 1 if any check fails. Run it where the processes run, with their settings.",
+	"draw verify": "Each line is ok, warn or FAIL. The exit code is 1 if any check fails, 2 if there is nothing to check.",
+	"simulate":    "The controller and the rate are the product's own, people and database are modelled; an hour takes a second or two. The database does --connections orders at once, --service each when idle, and bears as many as leave the mean order at half a second. Of the result, load is how far beyond that the room went, batch whether it swung to and fro, use how much was made of it. With --solve the exit code is 3 when no batch and no weights will do. docs/policies.md has the formulas.",
+	"config":      "A value is taken from the first that has it: flag, LINEKEEPER_X, the file named by LINEKEEPER_X_FILE, YAML file, default.",
 }
 
 // withExamples puts both into the help of the commands.

@@ -22,6 +22,7 @@ import (
 
 	operators "github.com/linekeeper/linekeeper/internal/cli"
 	"github.com/linekeeper/linekeeper/internal/config"
+	"github.com/linekeeper/linekeeper/internal/sim"
 )
 
 // cli is the command line. Every setting is also an environment variable, a
@@ -41,6 +42,8 @@ type cli struct {
 	Audit   auditCmd   `cmd:"" help:"Who changed what, newest first."`
 	Token   tokenCmd   `cmd:"" help:"Queue tickets and entry tokens."`
 
+	Draw        drawCmd        `cmd:"" help:"Places by lot, and whether they were."`
+	Simulate    simulateCmd    `cmd:"" help:"Run a room in a simulation, to choose its settings before anybody comes."`
 	Settings    configCmd      `cmd:"" name:"config" help:"Settings of a process."`
 	Doctor      doctorCmd      `cmd:"" help:"Examine the settings, Redis, Postgres and every room, and say what to do."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask the process on this machine whether it is ready: for container probes."`
@@ -62,7 +65,7 @@ func main() {
 }
 
 // run is main without the process: 0 all well, 1 failed, 2 called or
-// configured wrongly.
+// configured wrongly, 3 the question has no answer.
 func run(ctx context.Context, args []string, env config.Env, std streams) int {
 	var c cli
 	k, exited, err := parse(&c, args, env, std)
@@ -76,10 +79,14 @@ func run(ctx context.Context, args []string, env config.Env, std streams) int {
 	k.BindTo(ctx, (*context.Context)(nil))
 	err = k.Run(std, env)
 	var m misuse
+	var none sim.NoAnswer
 	switch {
 	case errors.As(err, &m):
 		report(std.err, m.error)
 		return 2
+	case errors.As(err, &none):
+		report(std.err, fmt.Errorf("none will do: %w", none))
+		return 3
 	case err != nil:
 		report(std.err, err)
 		return 1

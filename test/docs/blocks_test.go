@@ -35,6 +35,8 @@ var blocks = []struct{ file, first, runBy, notRun string }{
 	{"README.md", "make test", "", "it is what runs this"},
 	{"CONTRIBUTING.md", "make test", "", "it is what runs this"},
 	{"docs/clients.md", "#!/bin/sh", "TestEveryClientBuysOnceThroughAllThatGoesWrongAndLeavesWhenStopped", ""},
+	{"docs/draw.md", verifyLine, "TestADrawIsVerifiedAsWritten", ""},
+	{"docs/draw.md", byHandLine, "TestADrawIsCheckedByHandAsWritten", ""},
 	{"docs/operations.md", applyLine, "TestRoomsOfAFileAreAppliedOnce", ""},
 	{"docs/operations.md", rotateLine, "TestKeysAreRotatedAsWritten", ""},
 	{"docs/operations.md", dumpLine, "TestRestoreOfAnOlderPostgresIsAsWritten", ""},
