@@ -3,7 +3,7 @@
 # A checkout that another user owns can be built too: git refuses to describe it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: help run test check generate clean up down k6
+.PHONY: help run test check verify generate clean up down k6
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -18,6 +18,9 @@ test: ## every test, on real Redis and Postgres, installed if need be; ARGS="-ru
 
 check: ## format, vet, staticcheck, generated files, and the tests with -race
 	@scripts/check.sh $(ARGS)
+
+verify: ## show the promises under faults, 5 minutes; FAULTS=long DURATION=90s is more, LINEKEEPER_SEED=N again
+	@scripts/verify.sh $(ARGS)
 
 generate: ## write the generated files again
 	go generate ./...

@@ -27,7 +27,9 @@ func TestVanishedLockIsNotTakenAnewByAnExtend(t *testing.T) {
 	require.Zero(t, rdb.Exists(t.Context(), name).Val())
 }
 
-// Case 26, L3: a leader that resumes after a pause shuts down in peace.
+// Case 26, KanishJebaMathewM/Truxify#9493 and eclipse-leshan/leshan#837, L3: a
+// leader that resumes after a pause neither prolongs nor ends the lock of its
+// successor, and shuts down in peace.
 func TestLateUnlockLeavesTheSuccessorsLock(t *testing.T) {
 	t.Parallel()
 	rdb := harness.Redis(t)
@@ -37,10 +39,39 @@ func TestLateUnlockLeavesTheSuccessorsLock(t *testing.T) {
 	require.NoError(t, rdb.Del(t.Context(), name).Err()) // its time is over
 	next := scheduler.NewLock(name, time.Minute, goredis.NewPool(rdb))
 	require.NoError(t, next.TryLockContext(t.Context()))
+	held := rdb.Dump(t.Context(), name).Val()
+	require.NoError(t, rdb.PExpire(t.Context(), name, 30*time.Second).Err())
+	ok, _ := old.ExtendContext(t.Context())
+	require.False(t, ok)
 	_, _ = old.UnlockContext(t.Context())
+	require.Equal(t, held, rdb.Dump(t.Context(), name).Val())
+	require.LessOrEqual(t, rdb.PTTL(t.Context(), name).Val(), 30*time.Second)
 	ok, err := next.ExtendContext(t.Context())
 	require.NoError(t, err)
 	require.True(t, ok)
+}
+
+// I21 with I24: a step of Redis' clock back lengthens what has been locked
+// before, and a leader that has died since would be the leader all that time.
+func TestLockOfBeforeAStepOfTheClockIsCutToItsTTL(t *testing.T) {
+	t.Parallel()
+	rdb := harness.Redis(t)
+	name := uuid.NewString()
+	held := scheduler.NewLock(name, time.Minute, goredis.NewPool(rdb))
+	require.NoError(t, held.TryLockContext(t.Context()))
+	require.NoError(t, rdb.PExpire(t.Context(), name, time.Hour).Err())
+	other := scheduler.NewLock(name, time.Minute, goredis.NewPool(rdb))
+	require.Error(t, other.TryLockContext(t.Context()))
+	left := rdb.PTTL(t.Context(), name).Val()
+	require.LessOrEqual(t, left, time.Minute)
+	require.Greater(t, left, 50*time.Second)
+
+	require.NoError(t, rdb.PExpire(t.Context(), name, 10*time.Second).Err())
+	require.Error(t, other.TryLockContext(t.Context()))
+	require.LessOrEqual(t, rdb.PTTL(t.Context(), name).Val(), 10*time.Second, "trying lengthens nobody's lock")
+	ok, err := held.ExtendContext(t.Context())
+	require.NoError(t, err)
+	require.True(t, ok, "its holder goes on leading")
 }
 
 // far delays every command, like a Redis on another continent.
@@ -63,11 +94,14 @@ func (d far) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 	return next
 }
 
-// Case 20: by default redsync gives a reply 5 % of the TTL.
+// Case 20, go-redsync/redsync#83: by default redsync gives a reply 5 % of the TTL.
 func TestElectionSucceedsOverASlowLink(t *testing.T) {
 	t.Parallel()
 	rdb := harness.Redis(t)
 	rdb.AddHook(far(120 * time.Millisecond))
 	lock := scheduler.NewLock(uuid.NewString(), 2*time.Second, goredis.NewPool(rdb))
 	require.NoError(t, lock.TryLockContext(t.Context()))
+	ok, err := lock.ExtendContext(t.Context())
+	require.NoError(t, err)
+	require.True(t, ok, "and goes on leading")
 }

@@ -59,6 +59,8 @@ type Options struct {
 	// Args are more arguments for the program. They come last and so win over
 	// the stack's own.
 	Args []string
+	// Env are more variables for the program, NAME=value.
+	Env []string
 }
 
 // places are where parts are found that are not on PATH. Several versions of

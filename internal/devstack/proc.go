@@ -34,6 +34,7 @@ type Proc struct {
 	part   Part
 	path   string
 	args   []string
+	env    []string // besides ours
 	log    string
 	cred   *syscall.Credential // nil: the user we run as
 	bye    syscall.Signal      // asks for an orderly end
@@ -90,7 +91,7 @@ func (p *Proc) spawn() error {
 	defer out.Close()
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, out, out
-	cmd.SysProcAttr = attributes(p.cred)
+	cmd.SysProcAttr, cmd.Env = attributes(p.cred), append(cmd.Environ(), p.env...)
 	done, started := make(chan struct{}), make(chan error, 1)
 	st, err := out.Stat()
 	if err != nil {

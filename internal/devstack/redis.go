@@ -59,7 +59,7 @@ func redisArgs(p *Proc, port int, more []string) []string {
 
 // newProc prepares a server: its directory, made or claimed, and its log.
 func newProc(part Part, path string, o Options) (*Proc, error) {
-	p := &Proc{part: part, path: path, remove: o.Dir == ""}
+	p := &Proc{part: part, path: path, env: o.Env, remove: o.Dir == ""}
 	var err error
 	if p.remove {
 		p.Dir, err = newDir()

@@ -53,6 +53,26 @@ func TestPickUpFixesTheExpiryOnceInWholeSeconds(t *testing.T) {
 	require.Equal(t, g, again, "the same grant has the same expiry and key for ever")
 }
 
+// After a loss a member can hold a token whose pick-up Redis does not know of:
+// the claim comes first then, and the token is signed anew.
+func TestClaimedGrantWhosePickUpIsLostHasAnExpiryInWholeSeconds(t *testing.T) {
+	f := setup(t)
+	f.pass(700 * time.Millisecond)
+	f.enter("ann")
+	f.tick()
+	before := f.standing("ann").Grant
+	require.NotZero(t, before.Expiry.Nanosecond())
+	require.NoError(t, f.Claim(t.Context(), before, "c1", 15*time.Second))
+	g, err := f.PickUp(t.Context(), before, "k1")
+	require.NoError(t, err)
+	require.Equal(t, before.Expiry.Truncate(time.Second), g.Expiry, "no longer than it was")
+	require.NoError(t, f.Release(t.Context(), before, "c1"))
+	require.Equal(t, g, f.pickUp("ann"), "the same grant has the same expiry and key for ever")
+	f.clock = g.Expiry
+	require.Equal(t, queue.NotEntered, f.status("ann"))
+	f.conserved()
+}
+
 func TestPollingDoesNotLengthenAGrant(t *testing.T) {
 	f, g := ready(t)
 	for range 10 {
@@ -217,7 +237,8 @@ func TestConsume(t *testing.T) {
 	})
 }
 
-// Case 28: neither a second release nor a consume after the lease frees a place twice.
+// Case 28, rails/solid_queue#761: neither a second release nor a consume after
+// the lease frees a place twice.
 func TestCase28CapacityIsNeverFreedTwice(t *testing.T) {
 	f := setup(t, func(r *queue.Rules) { r.Capacity = 1 })
 	f.enter("ann", "bob", "cy")
@@ -226,13 +247,21 @@ func TestCase28CapacityIsNeverFreedTwice(t *testing.T) {
 	require.NoError(t, f.Claim(t.Context(), g, "c", 15*time.Second))
 	f.pass(16 * time.Second)
 	f.reap()
-	for range 3 {
+	finish := func() {
 		require.NoError(t, f.Release(t.Context(), g, "c"))
 		_, err := f.Consume(t.Context(), f.room, spent(g))
 		require.NoError(t, err)
 	}
+	for range 3 {
+		finish()
+	}
 	require.Equal(t, []string{"bob"}, f.tick())
 	require.Empty(t, f.tick())
+	before := f.dump("state")
+	finish()
+	require.Equal(t, before, f.dump("state"), "what has ended changes nothing any more")
+	require.Empty(t, f.tick())
+	f.conserved()
 }
 
 // Records are separated by spaces: what would break one is refused at the door.

@@ -16,8 +16,10 @@ if g.picked ~= '1' or g.key == '-' then
   ready_to_write({}, { READY })
   if g.picked ~= '1' then
     g.issued = math.min(g.issued, now) -- after a step back: no token ends before it was issued
-    g.expiry = math.floor((now + fields(CONF, 'token_ttl').token_ttl) / SECOND) * SECOND
+    g.expiry = now + fields(CONF, 'token_ttl').token_ttl
   end
+  -- Also where it is claimed already: with a token whose pick-up Redis has lost.
+  g.expiry = math.floor(g.expiry / SECOND) * SECOND
   g.picked, g.key = '1', key
   put_grant(member, g)
   if g.claim == '-' then call('ZADD', READY, f(g.expiry), member) end

@@ -64,6 +64,9 @@ func At(ctx context.Context, name string) {
 		select {} // whatever the signal takes, nothing more is done here
 	case "stop":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		// Any thread may get the signal, and this one would run on until all stand
+		// still: long enough to send a COMMIT. After SIGCONT this time has passed.
+		time.Sleep(200 * time.Millisecond)
 	case "sleep":
 		time.Sleep(a.pause) // whatever ctx says: a machine that stalls asks nobody
 	}

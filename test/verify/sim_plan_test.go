@@ -1,0 +1,56 @@
+//go:build faults
+
+package verify
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/linekeeper/linekeeper/room"
+)
+
+// plan is what a seed decides about a world before it begins.
+type plan struct {
+	theme    theme
+	settings room.Settings
+	stock    int64
+	members  int
+	spread   time.Duration // over which people arrive
+	length   time.Duration // of the troubled part
+	locked   bool          // the schedulers use a lock
+	trouble  float64       // share of the stops at the gate that go wrong, where the theme does not say
+	longest  time.Duration // delay of one
+	crashes  int           // nodes that may die, at most
+	blows    int           // faults of servers, clocks and operators, beside the theme's
+	restless bool          // people leave and come back, in several tabs
+	stubborn bool          // people go on ordering what is sold out
+	tickets  bool          // people show their tickets, so lost places come back
+}
+
+func newPlan(seed uint64, rnd *rand.Rand) plan {
+	s := room.Defaults()
+	s.BatchSize = draw(rnd, 1, 2, 5, 20)
+	s.IntervalMs = draw(rnd, 200, 1000, 2000)
+	s.Capacity = draw(rnd, 0, 0, 3, 8)
+	s.MaxInFlightOrders = draw(rnd, 0, 0, 2)
+	s.EntryTokenTTLSeconds = draw(rnd, 15, 30, 120)
+	s.PickupTTLSeconds = draw(rnd, 10, 30)
+	s.AwayAfterSeconds, s.ForgetAfterSeconds, s.DoneTTLSeconds = 90, draw(rnd, 60, 600), draw(rnd, 60, 600)
+	s.SettleSeconds = draw(rnd, 0, 10)
+	s.ProcessingTimeoutSeconds = draw(rnd, 1, 5)
+	s.OneOrderPerMember = rnd.IntN(3) == 0
+	s.MaxWaiting = draw(rnd, 100_000, 100_000, 15)
+	p := plan{
+		theme: themeOf(seed), settings: s, stock: int64(draw(rnd, 1000, 1000, 5)), members: 8 + rnd.IntN(25),
+		spread: draw(rnd, time.Second, 10*time.Second), length: draw(rnd, 20*time.Second, 60*time.Second, 120*time.Second),
+		locked: rnd.IntN(2) == 0, trouble: draw(rnd, 0, 0.01, 0.03), longest: draw(rnd, time.Second, 10*time.Second, 25*time.Second),
+		crashes: rnd.IntN(4), blows: rnd.IntN(4), tickets: rnd.IntN(4) > 0,
+	}
+	if p.theme.slow {
+		p.longest, p.length = 25*time.Second, 90*time.Second
+	}
+	if p.theme.people != nil {
+		p.theme.people(&p)
+	}
+	return p
+}
