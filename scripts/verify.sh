@@ -29,6 +29,9 @@ fi
 go build -tags faults -overlay "$product" -o "$LINEKEEPER_VERIFY_BIN" ./cmd/linekeeper
 go test -c -tags faults -overlay "$overlay" -o bin/verify/verify.test ./test/verify
 
+echo "trying what the proof stands on: the journal, the mutants, the checker ..."
+go test -count=1 -tags faults -overlay "$overlay" ./test/fault/point ./test/history
+
 echo "verifying (FAULTS=$FAULTS) ..."
 cd test/verify
 exec ../../bin/verify/verify.test -test.timeout "$limit" "$@"
