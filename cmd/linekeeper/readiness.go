@@ -30,6 +30,48 @@ func (r *readiness) drain() {
 	r.draining = true
 }
 
+// parting makes each answer of a draining process the last on its connection.
+// A proxy would else send its next request on one that is just being closed, and
+// could not tell whether it was taken. One that closes idle connections sooner
+// than the shutdown delay ends never meets that (deploy/nginx.conf).
+func (r *readiness) parting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		next.ServeHTTP(&lastWriter{ResponseWriter: w, last: r.isDraining}, req)
+	})
+}
+
+func (r *readiness) isDraining() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.draining
+}
+
+// lastWriter asks when an answer begins, not when its request came: some take a
+// while.
+type lastWriter struct {
+	http.ResponseWriter
+	last  func() bool
+	begun bool
+}
+
+func (w *lastWriter) WriteHeader(status int) {
+	if !w.begun && w.last() {
+		w.Header().Set("Connection", "close")
+	}
+	w.begun = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *lastWriter) Write(b []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *lastWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // missing lists what is lacking; empty when ready.
 func (r *readiness) missing() []string {
 	r.mu.Lock()

@@ -170,7 +170,7 @@ func (s *server) run(ctx context.Context, listening func(public, operators net.A
 		sleep(work, s.conf.ShutdownDelay)
 	case <-work.Done():
 	}
-	servers.shutdown()
+	servers.shutdown(min(s.conf.ShutdownDelay/10, reading))
 	stop()
 	return g.Wait()
 }
@@ -223,7 +223,8 @@ func (s *server) operatorsHandler() http.Handler {
 // listener is an http.Server on a port it holds.
 type listener struct {
 	*http.Server
-	addr net.Addr
+	accepting net.Listener
+	addr      net.Addr
 }
 
 type listeners struct{ public, operators listener }
@@ -237,10 +238,10 @@ func (s *server) listen(g *errgroup.Group, work context.Context) (listeners, err
 		g.Go(func() error { return a.Run(work) })
 	}
 	var errs [2]error
-	out.public, errs[0] = open(g, "LINEKEEPER_LISTEN", s.conf.Listen, public)
+	out.public, errs[0] = open(g, "LINEKEEPER_LISTEN", s.conf.Listen, s.ready.parting(public))
 	out.operators, errs[1] = open(g, "LINEKEEPER_ADMIN_LISTEN", s.conf.AdminListen, s.operatorsHandler())
 	if err := errors.Join(errs[:]...); err != nil {
-		out.shutdown()
+		out.shutdown(0)
 		return listeners{}, err
 	}
 	return out, nil
@@ -261,19 +262,31 @@ func open(g *errgroup.Group, setting, addr string, h http.Handler) (listener, er
 		WriteTimeout: 30 * time.Second, IdleTimeout: 60 * time.Second, MaxHeaderBytes: 16 << 10,
 	}
 	g.Go(func() error {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("%s: %w", setting, err)
 		}
 		return nil
 	})
-	return listener{srv, l.Addr()}, nil
+	return listener{srv, l, l.Addr()}, nil
 }
 
-// shutdown waits until every request in hand has its answer.
-func (l listeners) shutdown() {
+// reading is the time in which the request of a connection just accepted is read.
+const reading = 500 * time.Millisecond
+
+// shutdown takes no new connections, and waits until every request in hand has
+// its answer. http.Server's own Shutdown hangs up on a first request that it has
+// not read yet; so what has been accepted is given time to be read before.
+func (l listeners) shutdown(read time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	for _, s := range []listener{l.public, l.operators} {
+	both := []listener{l.public, l.operators}
+	for _, s := range both {
+		if s.accepting != nil {
+			_ = s.accepting.Close()
+		}
+	}
+	sleep(ctx, read)
+	for _, s := range both {
 		if s.Server != nil {
 			_ = s.Shutdown(ctx)
 		}

@@ -285,11 +285,11 @@ var failpoints = []edit{
 	},
 	{
 		file: "cmd/linekeeper/server.go",
-		old: `	servers.shutdown()
+		old: `	servers.shutdown(min(s.conf.ShutdownDelay/10, reading))
 	stop()
 `,
 		new: `	point.At(ctx, "H2-closing")
-	servers.shutdown()
+	servers.shutdown(min(s.conf.ShutdownDelay/10, reading))
 	stop()
 `,
 	},
