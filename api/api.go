@@ -2,7 +2,7 @@
 //
 // It promises that every error is a problem of package problem; that a member
 // is who a verified credential says, never who a body says; that a poll of
-// somebody who waits costs one read of Redis and no write; and that without an
+// somebody who waits costs one round trip to Redis and no write; and that without an
 // answer of Redis nobody enters and nothing is ordered.
 //
 //	request -> identity (ticket | header) -> room view (cached 250 ms) -> line | orders
@@ -32,7 +32,7 @@ type Line interface {
 	// Enter gives member a place in the lane, or says where they stand already.
 	Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error)
 	// Poll says where member stands; it is the hot path. place is what the
-	// member's ticket says.
+	// member's ticket says, which may be older than the place they have.
 	Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error)
 	// Standing is Poll for who shows no place.
 	Standing(ctx context.Context, room, member string) (queue.Standing, error)
@@ -78,7 +78,11 @@ type OrderBook interface {
 type Observer struct {
 	Entered func(room, result string)
 	Polled  func(room string, status queue.Status)
-	Moved   func(ctx context.Context, m Move)
+	// Restored is called for each ticket of a place that the room does not know:
+	// restored, passed (restored, behind others who have been let through), or
+	// refused (used, given up, or too old).
+	Restored func(room, result string)
+	Moved    func(ctx context.Context, m Move)
 }
 
 // Move is a change of a member's state that a request has made.

@@ -78,7 +78,7 @@ func (a *API) ticketFirst(w http.ResponseWriter, r *http.Request, c caller, v *v
 func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error) {
 	ctx := r.Context()
 	st, err := a.Line.Poll(ctx, v.Room, c.member, c.ticket.Place)
-	if err != nil || st.Status != queue.NotEntered || st.Outcome != "" || !v.mayHaveLost(c.ticket) {
+	if err != nil || st.Status != queue.NotEntered || st.Outcome != "" || !v.mayHaveLost(c.ticket, st.Generation) {
 		return st, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
@@ -99,14 +99,28 @@ func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error)
 	}
 	back, err := a.Returns.Restore(ctx, v.Room, lost)
 	if errors.Is(err, queue.ErrGone) {
+		a.restored(v.Room, "refused")
 		return st, nil
 	}
 	if err == nil && back.New {
-		a.moved(ctx, Move{Room: v.Room, Member: c.member, Lane: v.lane(back.Place.Lane), From: "LOST",
-			To: string(back.Status), Score: back.Place.Score, Waiting: back.Total})
+		a.broughtBack(ctx, c, v, back)
 		back.New = false // an old place is not a new entry
 	}
 	return back, err
+}
+
+// broughtBack tells of a place that has been restored. That others have been let
+// through first is a broken promise, and said aloud.
+func (a *API) broughtBack(ctx context.Context, c caller, v *view, back queue.Standing) {
+	result := "restored"
+	if back.Passed {
+		result = "passed"
+		a.Log.WarnContext(ctx, "place restored behind others who were let through", "room", v.Room,
+			"lane", v.lane(back.Place.Lane), "score", back.Place.Score)
+	}
+	a.restored(v.Room, result)
+	a.moved(ctx, Move{Room: v.Room, Member: c.member, Lane: v.lane(back.Place.Lane), From: "LOST",
+		To: string(back.Status), Score: back.Place.Score, Waiting: back.Total})
 }
 
 // voidLostToken lets a member whose grant was lost back in line although they

@@ -1,12 +1,15 @@
 package api_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/api/spec"
 	"github.com/linekeeper/linekeeper/queue"
 )
@@ -194,4 +197,47 @@ func TestAPlaceLeftIsNotLost(t *testing.T) {
 	require.Equal(t, of(queue.OutcomeLeft), site.poll(ann).LastOutcome, "an outcome ends every older ticket")
 	f.pass(f.life.Rules.ForgetAfter)
 	require.Equal(t, queue.NotEntered, f.serve().poll(bob).Status, "who does not ask for so long has gone")
+}
+
+func TestDeviationsOfARestoreAreToldAndLogged(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	used, _ := f.ready()
+	first, second := f.enter(), f.enter()
+	f.relive()
+	var told []string
+	var log bytes.Buffer
+	site := f.serve(func(o *api.Options) {
+		o.Observer.Restored = func(_, result string) { told = append(told, result) }
+		o.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	})
+	require.Equal(t, queue.NotEntered, site.poll(used).Status)
+	require.Equal(t, queue.Waiting, site.poll(second).Status)
+	require.Equal(t, []string{"refused", "restored"}, told)
+	require.Empty(t, log.String(), "nothing has gone out of order so far")
+	f.pass(f.life.Rules.Settle)
+	require.Equal(t, 1, f.tick())
+	require.Equal(t, queue.Waiting, site.poll(first).Status)
+	require.Equal(t, []string{"refused", "restored", "passed"}, told)
+	require.Contains(t, log.String(), "place restored behind others who were let through")
+	require.Equal(t, queue.Waiting, site.poll(first).Status)
+	require.Len(t, told, 3, "told once, not at each poll")
+}
+
+// A process that has not yet looked at the room again knows it as it was. Who is
+// told to have no place goes and enters at the end.
+func TestAProcessWithAViewOfBeforeTheLossBringsBackAllTheSame(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	ann, entry := f.ready()
+	bob, paid := f.ready()
+	f.order(`[{"sku":"a","quantity":1}]`, token(paid)).is(http.StatusCreated)
+	before, err := f.line.Snapshot(t.Context(), f.room)
+	require.NoError(t, err)
+	f.relive()
+	site := f.serve(func(o *api.Options) {
+		o.Snapshots, o.Books = frozen{o.Snapshots, before}, behind{o.Books, map[string]int64{f.room: before.Generation}}
+	})
+	require.Equal(t, queue.Consumed, site.get(ticket(bob), token(paid)).is(http.StatusOK).position().Status)
+	require.Equal(t, queue.Waiting, site.get(ticket(ann), token(entry)).is(http.StatusOK).position().Status)
 }

@@ -196,3 +196,20 @@ func TestATicketSaysWhatTheLineSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int64{f.life.Sale, f.life.Generation}, []int64{c.Sale, c.Generation})
 }
+
+// TestAnOlderTicketIsAnsweredWithThePlaceOfNow is about two windows of one
+// browser: in one of them the member has left and entered again.
+func TestAnOlderTicketIsAnsweredWithThePlaceOfNow(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	old := f.enter()
+	f.leave(ticket(old)).is(http.StatusNoContent)
+	f.pass(time.Second)
+	entered := f.post(ticket(old)).is(http.StatusCreated).position()
+	p := f.poll(old)
+	require.Equal(t, entered.Score, p.Score, "I6: a score never changes, whichever ticket is shown")
+	require.Equal(t, entered.EnteredAt, p.EnteredAt)
+	require.NotNil(t, p.QueueTicket, "with the old ticket the place could not be left")
+	f.leave(ticket(*p.QueueTicket)).is(http.StatusNoContent)
+	require.Equal(t, queue.NotEntered, f.poll(*entered.QueueTicket).Status)
+}

@@ -95,7 +95,8 @@ type Standing struct {
 	Grant      Grant   // of READY and CLAIMED
 	Outcome    Outcome // beside NOT_ENTERED, while remembered
 	OrderID    string  // of CONSUMED
-	New        bool    // this call of Enter made the place
+	New        bool    // this call of Enter made the place, or of Restore brought it back
+	Passed     bool    // brought back behind others who have been let through meanwhile
 }
 
 // Spent is a grant that an order has used up.

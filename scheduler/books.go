@@ -175,3 +175,13 @@ func (t *term) create(ctx context.Context, v *visit) error {
 	t.Log.Info("generation begun", "room", v.life.Room, "generation", v.life.Generation)
 	return nil
 }
+
+// lostAll tells of a generation that had to begin because Redis has nothing of
+// the last one: neither the first of a room nor the first after a flush.
+func (t *term) lostAll(v *visit) {
+	if v.life.Generation == v.life.RestorableFrom {
+		return
+	}
+	t.Log.Warn("room lost all its data", "room", v.life.Room, "generation", v.life.Generation, "floors", v.life.Floors)
+	t.Observer.lost(v.life.Room)
+}

@@ -132,6 +132,7 @@ func TestStoppingDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
+// Case 19 as well.
 func TestFailedExtendStopsTicksAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -158,7 +159,7 @@ func TestFailedExtendStopsTicksAtOnce(t *testing.T) {
 		calls := s.made("reserve", "a")
 		require.NotEmpty(t, calls)
 		require.False(t, failed.IsZero())
-		require.False(t, calls[len(calls)-1].at.After(failed), "case 19: ticks stop when an extend has failed")
+		require.False(t, calls[len(calls)-1].at.After(failed), "ticks stop when an extend has failed")
 	})
 }
 
@@ -180,8 +181,8 @@ func TestEachWinIsANewTerm(t *testing.T) {
 	})
 }
 
-// Fact 20: with a client that ignores contexts an extend can hang far beyond
-// the TTL.
+// Case 18 as well, fact 20: with a client that ignores contexts an extend can
+// hang far beyond the TTL.
 func TestHungExtendDoesNotOutliveTheLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -200,12 +201,13 @@ func TestHungExtendDoesNotOutliveTheLock(t *testing.T) {
 		s.run("next")
 		s.after(30 * time.Second)
 		hung, next := s.by("hung"), s.by("next")
-		require.True(t, hung[len(hung)-1].at.Before(ends), "case 18: no tick after Until")
+		require.True(t, hung[len(hung)-1].at.Before(ends), "no tick after Until")
 		require.NotEmpty(t, next)
 		require.True(t, next[0].at.After(hung[len(hung)-1].at), "two led at once")
 	})
 }
 
+// Case 22, mike-marcacci/node-redlock#296.
 func TestLockThatCameTooLateIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +219,7 @@ func TestLockThatCameTooLateIsNotUsed(t *testing.T) {
 		}
 		s.run("late", with(lock))
 		s.after(30 * time.Second)
-		require.Empty(t, s.made("reserve", ""), "case 22: the lock was as good as over when it came")
+		require.Empty(t, s.made("reserve", ""), "the lock was as good as over when it came")
 	})
 }
 

@@ -21,7 +21,8 @@ type Observer struct {
 	Issued func(Admission)
 	// Reaped is called when Reap has answered.
 	Reaped func(room string, counts queue.Reaped)
-	// Lost is called when a room's state went back below what it had told.
+	// Lost is called when a room's state went back below what it had told, and when
+	// Redis has nothing of it any more and a new generation has begun.
 	Lost func(room string)
 }
 

@@ -21,7 +21,7 @@ type room struct {
 	more  bool       // the tick goes on with the same term
 	above int64      // a term that the room has seen and we have not reached
 
-	told mark
+	told *mark
 
 	tick, reap   *entry
 	failures     int // ticks in a row
@@ -31,7 +31,10 @@ type room struct {
 
 // adopt takes a room in, due at once.
 func (t *term) adopt(life queue.Life) {
-	r := &room{name: life.Room, life: life}
+	if t.told[life.Room] == nil {
+		t.told[life.Room] = &mark{}
+	}
+	r := &room{name: life.Room, life: life, told: t.told[life.Room]}
 	r.tick = newEntry(func(ctx context.Context, due time.Time) { t.tick(ctx, r, due) })
 	r.reap = newEntry(func(ctx context.Context, _ time.Time) { t.reap(ctx, r) })
 	t.rooms[r.name] = r
@@ -48,6 +51,7 @@ func (t *term) dismiss(r *room) {
 	t.agenda.drop(r.reap)
 	t.held = slices.DeleteFunc(t.held, func(h *room) bool { return h == r })
 	delete(t.rooms, r.name)
+	delete(t.told, r.name)
 }
 
 // nextStep names the next call of Reserve. A term of 0 is still to be fetched,
@@ -71,15 +75,19 @@ type mark struct {
 }
 
 // observe compares what a room tells with what it told before, and returns
-// whether it has gone back: then Redis lost what it had acknowledged.
-func (r *room) observe(generation int64, now queue.Reservation) (lost bool) {
-	if r.told.generation == generation {
+// whether it has gone back: then Redis lost what it had acknowledged. Of a
+// generation that we have not seen before, Postgres was told by others.
+func (r *room) observe(life queue.Life, now queue.Reservation) (lost bool) {
+	if r.told.generation == life.Generation {
 		lost = now.LastScore < r.told.last
 		for lane, score := range r.told.lanes {
 			lost = lost || lane < len(now.Watermarks) && now.Watermarks[lane] < score
 		}
+	} else {
+		// Floors tell nothing here: they are written before the grants they are of.
+		lost = now.LastScore < life.LastScore
 	}
-	r.told = mark{generation: generation, last: now.LastScore, lanes: slices.Clone(now.Watermarks)}
+	*r.told = mark{generation: life.Generation, last: now.LastScore, lanes: slices.Clone(now.Watermarks)}
 	return lost
 }
 

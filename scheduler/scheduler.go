@@ -58,6 +58,9 @@ type Scheduler struct {
 	// lives is what the last term knew, so that the next can reap before
 	// Postgres has answered.
 	lives []queue.Life
+	// told is how far each room has told us to be, over all our terms: the outage
+	// that loses something is often the one that ends a term.
+	told map[string]*mark
 	// owed says that the lock may still be held in this process's name, after an
 	// unlock that Redis did not confirm.
 	owed bool
@@ -66,7 +69,7 @@ type Scheduler struct {
 }
 
 // New returns a scheduler; Run makes it work.
-func New(c Config) *Scheduler { return &Scheduler{Config: c} }
+func New(c Config) *Scheduler { return &Scheduler{Config: c, told: map[string]*mark{}} }
 
 // Run leads whenever it can, until ctx ends. Then it takes nobody any more,
 // finishes what it has in hand (for a second at most) and lets go of the lock,

@@ -113,10 +113,11 @@ func (t *term) visited(ctx context.Context, v *visit, err error) {
 	t.effect()
 	r.step, r.above = v.step, 0
 	if v.begun {
+		t.lostAll(v)
 		t.finish(v, 0)
 		return
 	}
-	if r.observe(v.life.Generation, v.reserved) {
+	if r.observe(v.life, v.reserved) {
 		t.Log.Warn("room lost acknowledged state", "room", r.name, "watermarks", v.reserved.Watermarks, "lastScore", v.reserved.LastScore)
 		t.Observer.lost(r.name)
 	}

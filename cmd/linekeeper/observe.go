@@ -34,8 +34,9 @@ func (s *server) middleware() []func(http.Handler) http.Handler {
 
 func (s *server) apiObserver() api.Observer {
 	return api.Observer{
-		Entered: s.metrics.Entered,
-		Polled:  func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
+		Entered:  s.metrics.Entered,
+		Restored: s.metrics.Restored,
+		Polled:   func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
 		Moved: func(ctx context.Context, m api.Move) {
 			s.moves.Log(ctx, telemetry.Transition{Member: m.Member, Room: m.Room, Lane: m.Lane, From: m.From, To: m.To,
 				Score: m.Score, Grant: m.Grant, Waiting: m.Waiting})

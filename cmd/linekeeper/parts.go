@@ -72,7 +72,11 @@ func (s *server) checkServer(ctx context.Context, c redis.Cmdable) error {
 	if v := infoText(info, "redis_version"); major(v) < minRedis {
 		return refusal{fmt.Errorf("redis %s is too old; Linekeeper needs %d.0 or newer", v, minRedis)}
 	}
-	if p := infoText(info, "maxmemory_policy"); p != "noeviction" && !s.conf.AllowEviction {
+	switch p := infoText(info, "maxmemory_policy"); {
+	case p == "noeviction":
+	case s.conf.AllowEviction:
+		s.log.Warn("redis may evict people's places", "policy", p, "setting", "maxmemory-policy noeviction")
+	default:
 		return refusal{fmt.Errorf("redis has maxmemory-policy %s and may evict people's places; set it to noeviction (or LINEKEEPER_ALLOW_EVICTION=true, and lose them)", p)}
 	}
 	if infoText(info, "aof_enabled") == "0" {

@@ -9,8 +9,8 @@ import (
 
 // line counts what members do, and what happens to them.
 type line struct {
-	entries, departures, admissions, grants, polls *prometheus.CounterVec
-	waits                                          *prometheus.HistogramVec
+	entries, departures, admissions, grants, polls, restores *prometheus.CounterVec
+	waits                                                    *prometheus.HistogramVec
 }
 
 func newLine(f promauto.Factory) line {
@@ -21,7 +21,8 @@ func newLine(f promauto.Factory) line {
 		grants:     f.NewCounterVec(counter("grants_total", "What happened to grants."), []string{"room", "event"}),
 		waits: f.NewHistogramVec(histogram("wait_seconds", "From enter to being let through.",
 			prometheus.ExponentialBuckets(1, 2, 14)), []string{"room", "lane"}),
-		polls: f.NewCounterVec(counter("polls_total", "Polls, by the status answered."), []string{"room", "status"}),
+		polls:    f.NewCounterVec(counter("polls_total", "Polls, by the status answered."), []string{"room", "status"}),
+		restores: f.NewCounterVec(counter("restores_total", "Tickets of places that Redis has lost, by what became of them."), []string{"room", "result"}),
 	}
 }
 
@@ -54,4 +55,10 @@ func (m *Metrics) Granted(room, event string, n int) {
 // Polled counts a poll by the status that it answered.
 func (m *Metrics) Polled(room, status string) {
 	m.line.polls.WithLabelValues(m.rooms.label(room), m.words.status.label(status)).Inc()
+}
+
+// Restored counts a ticket of a place that Redis has lost, by what became of it:
+// restored, passed (restored behind others who had been let through) or refused.
+func (m *Metrics) Restored(room, result string) {
+	m.line.restores.WithLabelValues(m.rooms.label(room), m.words.result.label(result)).Inc()
 }

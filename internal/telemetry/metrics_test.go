@@ -26,6 +26,7 @@ func exercise(m *telemetry.Metrics) {
 	}
 	m.Granted("r", "issued", 4)
 	m.Polled("r", "WAITING")
+	m.Restored("r", "passed")
 	m.Led(7, true)
 	m.Ticked("r", "ok", 2*time.Millisecond, time.Unix(1000, 5e8))
 	m.SetRoom("r", map[string]float64{"waiting": 5, "away": 1}, 2.5)
@@ -51,6 +52,7 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 		`admissions_total{lane="vip",room="r"}`:           "3",
 		`grants_total{event="issued",room="r"}`:           "4",
 		`polls_total{room="r",status="WAITING"}`:          "1",
+		`restores_total{result="passed",room="r"}`:        "1",
 		`scheduler_leader`:                                "1",
 		`scheduler_term`:                                  "7",
 		`scheduler_ticks_total{result="ok"}`:              "1",

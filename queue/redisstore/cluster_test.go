@@ -22,9 +22,10 @@ import (
 // sharedParts are the files that are no scripts themselves.
 var sharedParts = []string{"prelude", "members", "steps", "lanes", "upkeep"}
 
-// Case 46: a key that is not declared is an accident waiting for a Cluster, or
-// for a proxy. Here each room's scripts run as a user who may touch the room's
-// keys and nothing else, on a Cluster, and all of them run.
+// Case 46, go-redis/redis_rate#93, hibiken/asynq#1086: a key that is not declared
+// is an accident waiting for a Cluster, or for a proxy. Here each room's scripts
+// run as a user who may touch the room's keys and nothing else, on a Cluster,
+// and all of them run.
 func TestEveryScriptTouchesTheKeysOfItsRoomOnly(t *testing.T) {
 	t.Parallel()
 	c := harness.Cluster(t)

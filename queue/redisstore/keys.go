@@ -24,8 +24,8 @@ func laneKey(prefix, room string, lane int) string {
 	return prefix + ":{" + room + "}:" + parts[2+lane]
 }
 
-func processingKey(prefix, room string) string {
-	return prefix + ":{" + room + "}:processing"
+func processingPlaceKey(prefix, room string) string {
+	return prefix + ":{" + room + "}:processing:place"
 }
 
 func confKey(prefix, room string) string {

@@ -40,12 +40,13 @@ func (s *Store) Standing(ctx context.Context, room, member string) (queue.Standi
 // Poll is Standing for the hot path: plain reads, in the direction in which
 // members move, so that one who moves meanwhile is never missed. It answers by
 // itself only that somebody waits (Total is left 0: room totals come from a
-// snapshot); everybody else is for the script, which has Redis time.
+// snapshot); everybody else is for the script, which has Redis time. place is
+// what the member's ticket says, and tells in which lane to look; at which place
+// they stand there, the line says: they may have entered again since.
 func (s *Store) Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error) {
-	rank, err := s.rdb.ZRank(ctx, laneKey(s.prefix, room, place.Lane), member).Result()
+	st, err := s.ranked(ctx, room, member, place.Lane)
 	if errors.Is(err, redis.Nil) {
-		rank = 0
-		_, err = s.rdb.ZScore(ctx, processingKey(s.prefix, room), member).Result()
+		st, err = s.taken(ctx, room, member)
 	}
 	if errors.Is(err, redis.Nil) {
 		return s.Standing(ctx, room, member)
@@ -53,7 +54,38 @@ func (s *Store) Poll(ctx context.Context, room, member string, place queue.Place
 	if err != nil {
 		return queue.Standing{}, fmt.Errorf("poll in room %s: %w", room, mapError(err))
 	}
-	return queue.Standing{Status: queue.Waiting, Place: place, Rank: rank}, nil
+	return st, nil
+}
+
+// ranked finds a member in a lane, with one round trip. Who moves between its
+// two reads is not there any more, or not yet: redis.Nil either way.
+func (s *Store) ranked(ctx context.Context, room, member string, lane int) (queue.Standing, error) {
+	key := laneKey(s.prefix, room, lane)
+	var rank *redis.IntCmd
+	var score *redis.FloatCmd
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		rank, score = p.ZRank(ctx, key, member), p.ZScore(ctx, key, member)
+		return nil
+	})
+	if err != nil {
+		return queue.Standing{}, err
+	}
+	// Scores are below 2^53: a float64 holds them exactly.
+	return queue.Standing{Status: queue.Waiting, Place: queue.Place{Lane: lane, Score: int64(score.Val())}, Rank: rank.Val()}, nil
+}
+
+// taken finds a member who is processing. The record says the place; without one
+// that can be read, which reap mends, the script decides.
+func (s *Store) taken(ctx context.Context, room, member string) (queue.Standing, error) {
+	record, err := s.rdb.HGet(ctx, processingPlaceKey(s.prefix, room), member).Result()
+	if err != nil {
+		return queue.Standing{}, err
+	}
+	st := queue.Standing{Status: queue.Waiting}
+	if _, err := fmt.Sscanf(record, "%d %d ", &st.Place.Lane, &st.Place.Score); err != nil {
+		return queue.Standing{}, redis.Nil
+	}
+	return st, nil
 }
 
 // Heard notes that up to 500 members near the front are still there. With none
@@ -120,6 +152,7 @@ func standing(room, member string, r reply) queue.Standing {
 		Outcome:    queue.Outcome(r.string("outcome")),
 		OrderID:    r.string("order"),
 		New:        r.int("new") == 1,
+		Passed:     r.int("passed") == 1,
 	}
 	if id := r.string("grant"); id != "" {
 		st.Grant = queue.Grant{

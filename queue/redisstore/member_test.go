@@ -36,10 +36,12 @@ func TestEnteringAgainKeepsThePlace(t *testing.T) {
 	f.conserved()
 }
 
-// Case 8: a repeated enter neither moves a member nor makes the line longer.
+// Case 8, aws-solutions/virtual-waiting-room-on-aws (assign_queue_num.py): a
+// repeated enter neither moves a member nor makes the line longer.
 func TestCase8DuplicateEnterAfterAMinuteOfOthers(t *testing.T) {
 	f := setup(t)
 	f.enter("ann")
+	place := f.standing("ann").Place
 	for range 60 {
 		f.pass(time.Second)
 		f.enterMany(f.ids, f.ids+3)
@@ -47,7 +49,9 @@ func TestCase8DuplicateEnterAfterAMinuteOfOthers(t *testing.T) {
 	}
 	f.enter("ann")
 	require.Zero(t, f.standing("ann").Rank)
+	require.Equal(t, place, f.standing("ann").Place)
 	require.EqualValues(t, 181, f.snap().Waiting())
+	require.EqualValues(t, 181, f.snap().Counters["entered"])
 }
 
 func TestOneMemberEnteringManyTimesAtOnceGetsOneScore(t *testing.T) {
@@ -75,7 +79,8 @@ func TestOneMemberEnteringManyTimesAtOnceGetsOneScore(t *testing.T) {
 	require.EqualValues(t, 1, f.snap().Counters["entered"])
 }
 
-// Case 42: scores of one microsecond are distinct, rising, and exact in a double.
+// Case 42, redis/redis#1071 and #15824: scores of one microsecond are distinct,
+// rising, and exact in a double.
 func TestCase42ScoresOfOneInstantAreDistinctAndInOrder(t *testing.T) {
 	f := setup(t)
 	var last int64
@@ -315,7 +320,6 @@ func TestLeaveIsRefusedWhileAnOrderRuns(t *testing.T) {
 }
 
 func TestScriptsRecoverFromAFlushOfTheScriptCache(t *testing.T) {
-	// Case 32: each call meets a server that has forgotten every script.
 	f := setup(t)
 	flush := func() { require.NoError(t, f.rdb.ScriptFlush(t.Context()).Err()) }
 	flush()

@@ -24,6 +24,7 @@ if inside >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then ret
 ready_to_write({ DONE_INFO, STATS }, { DONE })
 local score = math.max(S.last + 1, now)
 call('HSET', STATE, 'last', f(score))
+if score > now then call('HSET', STATE, 'ahead', f(score)) end
 call('ZREM', DONE, member)
 call('HDEL', DONE_INFO, member)
 call('ZADD', LANE[lane], 'NX', f(score), member)

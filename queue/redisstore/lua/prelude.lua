@@ -91,7 +91,7 @@ local function ready_to_write(hashes, zsets)
   for _, key in ipairs(zsets or ZSETS) do call('ZCARD', key) end
   if stepped then
     call('HINCRBY', STATS, 'steps', 1)
-    call('HSET', STATE, 'step_at', f(now))
+    call('HSET', STATE, 'step_at', f(now), 'ahead', f(S.last))
   end
   call('HSET', STATE, 'time', f(now))
   if deaf then call('HSET', STATE, 'listen_since', f(now)) end

@@ -3,8 +3,9 @@
 --
 -- ARGV: 1 now  2 generation  3 member  4 generation of the ticket  5 lane  6 score
 --       7 highest score Postgres knows to be admitted in the lane  8 lost token: 1 or 0
--- Returns: OK with the standing ('new' is 1 if this call restored the place);
--- GONE (the place has been used, given up, or is too old); INIT; GEN.
+-- Returns: OK with the standing ('new' is 1 if this call restored the place, and
+-- 'passed' too if others behind it have been let through meanwhile); GONE (the
+-- place has been used, given up, or is too old); INIT; GEN.
 --
 -- Safe to repeat: a member who is known anywhere is left where they are, and
 -- an outcome in this generation ends every older ticket.
@@ -20,19 +21,27 @@ if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(mem
 if done_of(member) then return reply('GONE') end
 
 local c = fields(CONF, 'restorable_from', 'began', 'forget_after', 'floor' .. lane)
+local s = fields(STATE, 'tidied', 'ahead', 'watermark' .. lane)
+local mark = s['watermark' .. lane]
 if of < c.restorable_from or of > C.generation then return reply('GONE') end
 if of < C.generation then
   -- The floor, unlike a watermark, does not move while people come back.
   if now >= c.began + c.forget_after then return reply('GONE') end
   if score <= c['floor' .. lane] and not lost_token then return reply('GONE') end
 else
-  local mark = tonumber(call('HGET', STATE, 'watermark' .. lane)) or 0
-  if score <= math.max(mark, floor_pg) then return reply('GONE') end
+  -- A place as old as outcomes that have been forgotten may have ended like them.
+  if score <= math.max(mark, floor_pg, s.tidied) then return reply('GONE') end
 end
 
 ready_to_write()
 call('HSET', STATE, 'last', f(math.max(S.last, score)))
+if score > now then call('HSET', STATE, 'ahead', f(math.max(s.ahead, score))) end
 call('ZADD', LANE[lane], 'NX', f(score), member)
 call('HINCRBY', STATS, 'entered', 1)
 call('HINCRBY', STATS, 'restored', 1)
-return standing(member, nil, '1')
+-- Whoever comes back late comes back behind people who have been let through.
+local passed = score < mark and '1' or '0'
+if passed == '1' then call('HINCRBY', STATS, 'passed', 1) end
+local answer = standing(member, nil, '1')
+answer[#answer + 1], answer[#answer + 2] = 'passed', passed
+return answer

@@ -50,17 +50,21 @@ end
 -- its hash entry is mended when its time comes.)
 local DONE_CAP = 100000
 local function tidy(max, c)
-  local function forget(members)
-    if #members == 0 then return end
+  -- What is forgotten here may be of any place up to the time of its end, or up
+  -- to the scores that ran ahead of the time: restore has to know.
+  local function forget(until_then, most)
+    local found, members = call('ZRANGEBYSCORE', DONE, '-inf', f(until_then), 'WITHSCORES', 'LIMIT', 0, most), {}
+    if #found == 0 then return end
+    for i = 1, #found, 2 do members[#members + 1] = found[i] end
     call('ZREM', DONE, unpack(members))
     call('HDEL', DONE_INFO, unpack(members))
+    local s = fields(STATE, 'tidied', 'ahead')
+    call('HSET', STATE, 'tidied', f(math.max(s.tidied, s.ahead, tonumber(found[#found]))))
   end
   -- Never younger than the time in which a lost place may be asked back.
-  forget(call('ZRANGEBYSCORE', DONE, '-inf', f(now - C.done_ttl - c.forget_after), 'LIMIT', 0, max))
+  forget(now - C.done_ttl - c.forget_after, max)
   local excess = math.min(call('ZCARD', DONE) - DONE_CAP, max)
-  if excess > 0 then
-    forget(call('ZRANGEBYSCORE', DONE, '-inf', f(now - c.forget_after), 'LIMIT', 0, excess))
-  end
+  if excess > 0 then forget(now - c.forget_after, excess) end
 
   local function mend(name, key, has_index, put_back)
     local cursor = 'mend_' .. name
