@@ -110,7 +110,8 @@ func TestNoUpdateIsLostUnderTwentyParallelPatches(t *testing.T) {
 	require.Len(t, f.changes("sale"), 21)
 }
 
-// case 10 (aws-solutions/virtual-waiting-room-on-aws): amounts of nonsense.
+// Case 10, aws-solutions/virtual-waiting-room-on-aws (increment_serving_counter.py):
+// amounts of nonsense.
 func TestCase10NonsenseIsRefusedAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)

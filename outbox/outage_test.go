@@ -10,7 +10,8 @@ import (
 	"github.com/linekeeper/linekeeper/test/harness"
 )
 
-// Case 61: an outage of any length kills nothing.
+// Case 61, MarcosRabadan/Agendia#260 and #322: an outage of any length kills
+// nothing. Half an hour of one, with the default settings, is some 35 tries.
 func TestTransportErrorsNeverMakeAnEventDead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -36,7 +37,8 @@ func TestTransportErrorsNeverMakeAnEventDead(t *testing.T) {
 	require.Equal(t, 3, f.status(Done))
 }
 
-// Case 63: one try per backoff, and the backoff grows to its bound.
+// Case 63, zarusz/SlimMessageBus#475: one try per backoff, and the backoff grows
+// to its bound.
 func TestFailedEventsBackOff(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -66,8 +68,8 @@ func TestFailedEventsBackOff(t *testing.T) {
 	require.Equal(t, 6, f.sink.callCount())
 }
 
-// Case 63: with thousands of events due, and pokes all the time, an outage is
-// still tried once per pause and not once per poll.
+// Case 63 as well: with thousands of events due, and pokes all the time, an
+// outage is still tried once per pause and not once per poll.
 func TestRelayAsAWholeBacksOffInAnOutage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

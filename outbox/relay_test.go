@@ -66,7 +66,8 @@ func TestOneCallTakesFiveHundredAtMost(t *testing.T) {
 	require.Equal(t, []int{500, 500, 100}, f.sink.calls)
 }
 
-// Case 59, X4, fact 15: ids become visible in the order of COMMIT.
+// Case 59, ThreeDotsLabs/watermill#311 and kamu-data/kamu-cli#1398, X4, fact 15:
+// ids become visible in the order of COMMIT.
 func TestEventThatCommitsLateIsDelivered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -81,7 +82,8 @@ func TestEventThatCommitsLateIsDelivered(t *testing.T) {
 	require.Equal(t, []string{"early", "late"}, f.sink.delivered())
 }
 
-// X1, X2: a relay that dies between delivery and writing it down.
+// X1, X2: a relay that dies between delivery and writing it down. Case 52 as well:
+// one that has just started takes nothing from those at work.
 func TestEventsOfADeadRelayAreDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

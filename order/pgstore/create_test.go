@@ -115,7 +115,8 @@ func TestRetryWithTheSameTokenIsTheSameOrder(t *testing.T) {
 	}
 }
 
-// I5, across grants.
+// I5, across grants. Case 67, paveg/hono-idempotency#126 and nensii21/devlink#773:
+// the key of another member is another key.
 func TestIdempotencyKeyIsOneOrderAcrossGrants(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -139,12 +140,15 @@ func TestIdempotencyKeyIsOneOrderAcrossGrants(t *testing.T) {
 	require.Equal(t, 1, f.orderCount())
 	require.Equal(t, 1000, f.stock("b"))
 
-	require.False(t, f.must(request("bob", "a")).Replayed, "case 67: the key of another member is another key")
+	bobs := f.must(request("bob", "a"))
+	require.False(t, bobs.Replayed)
+	require.NotEqual(t, first.ID, bobs.ID)
+	require.Equal(t, "bob", bobs.Member)
 	without := f.must(of(grantOf("ann"), "a"))
 	require.False(t, without.Replayed)
 }
 
-// Case 65.
+// Case 65, idempot-dev/idempot-js#186.
 func TestKeyRaceHasOneWinnerAndNoServerError(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -28,7 +28,8 @@ func (f *fixture) hold(sku string) (let func()) {
 	return func() { require.NoError(f.t, tx.Commit(ctx)) }
 }
 
-// O4, case 50: a lease too short makes a second attempt, not a second order.
+// O4, case 50, OptimalBits/bull#308 and taskforcesh/bullmq#3183: a lease too short
+// makes a second attempt, not a second order.
 func TestTwoAttemptsWithOneGrantAreOneOrder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, patient, setting("statement_timeout", "60000"))
@@ -178,7 +179,7 @@ func TestManyIdenticalAttemptsAreOneOrder(t *testing.T) {
 	}
 }
 
-// Case 15.
+// Case 15, SandeepVashishtha/Eventra#5431.
 func TestStockIsNeverOversold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -290,7 +291,8 @@ func TestTransactionIsTriedThreeTimesAtMost(t *testing.T) {
 	require.Zero(t, f.orderCount())
 }
 
-// Case 73, O18: no call holds one connection while it waits for another.
+// Case 73, jackc/pgx#2499 and #1144, O18: no call holds one connection while it
+// waits for another.
 func TestAsManyOrdersAsConnectionsFinish(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ conns, orders int }{{8, 8}, {8, 9}, {1, 9}} {
@@ -308,6 +310,7 @@ func TestAsManyOrdersAsConnectionsFinish(t *testing.T) {
 	}
 }
 
+// Case 73 as well.
 func TestNoConnectionInTimeIsUnavailable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

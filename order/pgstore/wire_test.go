@@ -117,8 +117,9 @@ func fatal(t *testing.T) []byte {
 	return b
 }
 
-// O7, case 69, I4: whatever became of COMMIT, there is one order after the
-// client's retry, and a claim is never released in between.
+// O7, I4, case 69, jackc/pgx#1223: whatever became of COMMIT, there is one order
+// after the client's retry, and a claim is never released in between. Case 64,
+// opendefender/OpenRisk#344: an order that is there has its event.
 func TestLostCommitEndsInOneOrder(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -144,7 +145,7 @@ func TestLostCommitEndsInOneOrder(t *testing.T) {
 			require.Empty(t, f.grants.releases())
 			committed := 0
 			if tc.committed {
-				committed = 1 // case 64: with its event
+				committed = 1
 			}
 			require.Equal(t, committed, f.orderCount())
 			require.Equal(t, committed, f.count(`SELECT count(*) FROM outbox`))
@@ -233,10 +234,20 @@ func TestOrderInTheWayThatCantBeReadIsUnknown(t *testing.T) {
 	require.Empty(t, f.grants.releases())
 }
 
-// Case 71: a timeout at COMMIT, and the next request on the same pool.
+// Case 71, jackc/pgx#787: a timeout at COMMIT, and the next request on the same
+// pool.
 func TestConnectionIsCleanAfterATimeoutAtCommit(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, size(1), setting("lock_timeout", "100"))
+	for _, limit := range []string{"lock_timeout", "statement_timeout"} {
+		t.Run(limit, func(t *testing.T) {
+			t.Parallel()
+			timeoutAtCommit(t, newFixture(t, size(1), setting(limit, "500")))
+		})
+	}
+}
+
+func timeoutAtCommit(t *testing.T, f *fixture) {
+	t.Helper()
 	// Something that waits inside COMMIT, where the limits still hold.
 	f.exec(`CREATE FUNCTION queue_up() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`)
@@ -244,6 +255,7 @@ func TestConnectionIsCleanAfterATimeoutAtCommit(t *testing.T) {
 		FOR EACH ROW EXECUTE FUNCTION queue_up()`)
 	tx, err := f.db.Begin(t.Context())
 	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
 	_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(1)`)
 	require.NoError(t, err)
 
@@ -272,7 +284,8 @@ func TestServerOutOfReachIsUnavailable(t *testing.T) {
 	require.ErrorIs(t, err, order.ErrUnavailable)
 }
 
-// Case 74, O17: a session that has become read-only is left.
+// Case 74, gpustack/gpustack#6105, O17: a session that has become read-only is
+// left.
 func TestReadOnlySessionsAreLeft(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

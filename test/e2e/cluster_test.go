@@ -112,6 +112,7 @@ func direct(t testing.TB, p *devstack.Proc) *redis.Client {
 	return c
 }
 
+// Case 46 as well: the whole way through on every shard.
 func TestTenRoomsSpreadOverAClusterAllMove(t *testing.T) {
 	t.Parallel()
 	s := over(t, harness.Cluster(t))

@@ -11,9 +11,9 @@ import (
 	"github.com/linekeeper/linekeeper/test/harness"
 )
 
-// Case 30, redis/go-redis#2339: the script was executed and its reply was lost,
-// for every script there is, over and over. Nobody is lost and nobody is there
-// twice.
+// Case 30, redis/go-redis#2339 and redis/jedis#3187: the script was executed and
+// its reply was lost, for every script there is, over and over. Nobody is lost
+// and nobody is there twice.
 func TestCase30LostRepliesOfScriptsLoseNobodyAndDoubleNobody(t *testing.T) {
 	t.Parallel()
 	const n = 80

@@ -233,7 +233,7 @@ func TestIdempotencyKeyMeansOneContent(t *testing.T) {
 	again.key = "basket-2"
 	require.NotEqual(t, first.ID, again.order(a, "demo", 2).is(201).order().ID)
 
-	// Another member's key of the same name is another key.
+	// Case 67 as well: another member's key of the same name is another key.
 	bob := w.member("bob")
 	bob.key = "basket-1"
 	bob.admitted(a)

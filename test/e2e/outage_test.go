@@ -129,7 +129,7 @@ func TestPostgresKilledAndBackPausesAdmissionByItself(t *testing.T) {
 	w.conserved(w.snapshot())
 }
 
-// A full Redis refuses new places and nothing else.
+// Cases 40 and 55 as well: a full Redis refuses new places and nothing else.
 func TestFullRedisTurnsAwayNewcomersAndServesTheRest(t *testing.T) {
 	t.Parallel()
 	r := harness.RedisServer(t)

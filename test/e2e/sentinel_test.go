@@ -224,8 +224,8 @@ func (k *keen) verify(p *process) {
 	require.Equal(t, len(k.bought), k.w.placed(), "an order without an acknowledgement, or a second one for a grant")
 }
 
-// R4, R5, case 38: one failover that is asked for, and one because the primary
-// has died, among people who enter, poll and order.
+// R4, R5, case 38, redis/redis#6062: one failover that is asked for, and one
+// because the primary has died, among people who enter, poll and order.
 func TestSentinelFailoversAreShortOutagesAndLoseNothing(t *testing.T) {
 	t.Parallel()
 	g := harness.Sentinel(t)
@@ -280,8 +280,8 @@ func TestSentinelFailoversAreShortOutagesAndLoseNothing(t *testing.T) {
 	require.True(t, w.leader().leads())
 }
 
-// The primary dies while its replicas lag: what it has acknowledged last never
-// was, for Redis. Postgres and the tickets know better.
+// Case 38 as well: the primary dies while its replicas lag, and what it has
+// acknowledged last never was, for Redis. Postgres and the tickets know better.
 func TestFailoverThatForgetsIsMendedByTicketsAndPostgres(t *testing.T) {
 	t.Parallel()
 	g := harness.Sentinel(t)
@@ -346,14 +346,19 @@ func TestFailoverThatForgetsIsMendedByTicketsAndPostgres(t *testing.T) {
 	w.conserved(s)
 }
 
-// R3: a primary that keeps nothing comes back before anybody misses it, and its
-// replicas copy the void.
+// R3, case 44, apecloud/kubeblocks#10753 and redis/redis#2087: a primary that
+// keeps nothing comes back before anybody misses it, and its replicas copy the
+// void. Tokens of before pay for nothing, and places come back.
 func TestPrimaryRebornEmptyIsALossThatTicketsMend(t *testing.T) {
 	t.Parallel()
 	g := harness.Sentinel(t)
 	w := onGroup(t, g.URL())
 	a, b := w.pair()
-	w.open(settings{"paused": true})
+	w.open(nil)
+	ann := w.shopper()
+	held := ann.admitted(a)
+	w.do("pause")
+	w.untilSnapshot("the line stands still", func(s snapshot) bool { return s.RoomState == "PAUSED" })
 	line := w.line(4, a, b)
 	scores := make([]int64, len(line))
 	for i, s := range line {
@@ -380,10 +385,14 @@ func TestPrimaryRebornEmptyIsALossThatTicketsMend(t *testing.T) {
 		s, ok := w.look(room)
 		return ok && s.Generation > before.Generation
 	})
+	spent := ann.token
+	ann.order(b, "demo", 1).is(401, "entry-token-invalid")
+	require.Equal(t, *held.Score, *ann.pollWith(a, spent).is(200).position().Score, "but her place is hers again")
 	for i, s := range line {
 		at := s.until([]*process{b, a}[i%2], queue.Waiting)
 		require.Equal(t, scores[i], *at.Score, "a place was lost")
 	}
-	require.Equal(t, orderOfScores(scores), ranks(t, line, b))
+	require.Equal(t, orderOfScores(append([]int64{*held.Score}, scores...)), ranks(t, append([]*shopper{ann}, line...), b))
+	require.Zero(t, w.placed())
 	w.conserved(w.snapshot())
 }

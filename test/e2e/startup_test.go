@@ -66,11 +66,13 @@ func (w *world) refuses(code int, why string, more ...string) {
 
 func TestPartsThatWouldBreakPromisesAreRefused(t *testing.T) {
 	t.Parallel()
+	// Case 41, redis/redis#6565 and #6378.
 	t.Run("a Redis that evicts", func(t *testing.T) {
 		t.Parallel()
 		w := onRedis(t, harness.RedisServer(t, "--maxmemory-policy", "allkeys-lru"))
 		w.refuses(1, "maxmemory-policy allkeys-lru")
-		w.start("LINEKEEPER_ALLOW_EVICTION=true")
+		p := w.start("LINEKEEPER_ALLOW_EVICTION=true")
+		require.Len(t, p.logged("redis may evict people's places"), 1, "who overrides it is told so at each start")
 	})
 	t.Run("a Postgres that forgets", func(t *testing.T) {
 		t.Parallel()
