@@ -34,4 +34,5 @@ go test -count=1 -tags faults -overlay "$overlay" ./test/fault/point ./test/hist
 
 echo "verifying (FAULTS=$FAULTS) ..."
 cd test/verify
-exec ../../bin/verify/verify.test -test.timeout "$limit" "$@"
+# Most tests wait most of the time.
+exec ../../bin/verify/verify.test -test.timeout "$limit" -test.parallel 8 "$@"

@@ -150,9 +150,9 @@ func (s *shop) using(p *fault.Process) using {
 	s.t.Helper()
 	defer s.client.CloseIdleConnections()
 	u := using{metricOf(s.t, s.client, p, "go_goroutines"), metricOf(s.t, s.client, p, "process_open_fds")}
-	for _, pool := range []string{"redis_%s=\"main\"", "postgres_%s=\"orders\"", "postgres_%s=\"books\""} {
+	for _, pool := range []struct{ of, name string }{{"redis", "main"}, {"postgres", "orders"}, {"postgres", "books"}} {
 		for _, state := range []string{"idle", "in_use"} {
-			u.files -= metricOf(s.t, s.client, p, fmt.Sprintf("linekeeper_"+pool+",state=%q}", "pool_connections{pool", state))
+			u.files -= metricOf(s.t, s.client, p, fmt.Sprintf("linekeeper_%s_pool_connections{pool=%q,state=%q}", pool.of, pool.name, state))
 		}
 	}
 	return u
@@ -184,12 +184,11 @@ func TestWhenTheLoadIsOverProcessesAndRedisHoldWhatTheyHeldBefore(t *testing.T) 
 
 	for i, p := range all {
 		s.busy(1000, p.Public)
-		var now using
-		require.Eventually(t, func() bool {
-			now = s.using(p)
+		t.Logf("before the load %+v, at its end %+v", before[i], s.using(p))
+		eventually(t, longEnough, "goroutines and files are back where they were", func() bool {
+			now := s.using(p)
 			return now.goroutines <= before[i].goroutines+3 && now.files <= before[i].files+3
-		}, longEnough, 200*time.Millisecond, "goroutines and files are not back where they were: %+v", before[i])
-		t.Logf("%+v before the load, %+v after it", before[i], now)
+		})
 	}
 	require.False(t, s.empty(), "nobody is in the room: this test shows nothing")
 	passes := func(step time.Duration) func() bool {
