@@ -116,7 +116,7 @@ func (p *person) wait() queue.Status {
 		if vanishes && polls == 3 {
 			return ""
 		}
-		if leaves && polls == 5 || p.w.plan.restless && p.chance(15) {
+		if leaves && polls == 5 || p.w.plan.restless && p.chance(25) {
 			p.call(history.Leave, "DELETE", "/me")
 			return left
 		}

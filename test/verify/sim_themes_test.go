@@ -30,7 +30,7 @@ var themes = []theme{
 		blows: []string{"redis away"}},
 	{name: "events", heat: 0.2, slow: true, hot: []string{"X", "consume", "UPDATE outbox", "WITH due"},
 		blows: []string{"relays asleep", "postgres away", "node killed"}},
-	{name: "losses", heat: 0.6, slow: true, redis: []fate{echoed, echoed, late, replyLost}, hot: []string{"restore", "R1"},
+	{name: "losses", heat: 0.45, slow: true, redis: []fate{echoed, echoed, late, replyLost}, hot: []string{"restore", "R1", "E7-before-restore"},
 		blows: []string{"total loss", "partial loss", "total loss"}, people: restless},
 	{name: "clocks", heat: 0.05, hot: []string{"pickup", "claim", "issue"}, blows: []string{"clock back", "clock forward", "clock a little back"}},
 	{name: "comings and goings", heat: 0.4, slow: true, redis: []fate{echoed, echoed, echoed, late}, hot: []string{"leave", "enter"}, people: restless},
