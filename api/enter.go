@@ -125,8 +125,8 @@ func (a *API) broughtBack(ctx context.Context, c caller, v *view, back queue.Sta
 
 // voidLostToken lets a member whose grant was lost back in line although they
 // were admitted already: the token they show is voided first, so that it can
-// never pay for an order. Where it has paid for one, that is the answer. One that
-// has expired, or was of a later place, was no right to this one before the loss.
+// never pay for an order. Where it has paid for one, that is the answer, if it is
+// of this very place. One that has expired, or was of a later place, was no right to this one before the loss.
 func (a *API) voidLostToken(r *http.Request, c caller, v *view, lost *queue.Lost) (queue.Standing, error) {
 	g, err := a.Ring.Grant(r.Header.Get(tokenHeader))
 	if err != nil || g.Member != c.member || g.Room != c.ticket.Room || g.Generation != c.ticket.Generation || g.Generation >= lost.Generation {
@@ -139,6 +139,9 @@ func (a *API) voidLostToken(r *http.Request, c caller, v *view, lost *queue.Lost
 		return queue.Standing{}, nil
 	case err != nil:
 		return queue.Standing{}, err
+	}
+	if g.Place != c.ticket.Place {
+		return queue.Standing{}, nil // it paid for an order of an earlier stay
 	}
 	return queue.Standing{Status: queue.Consumed, OrderID: o.ID}, nil
 }

@@ -140,6 +140,25 @@ func TestALostTokenThatHasPaidIsAnsweredWithItsOrder(t *testing.T) {
 	f.serve().order(`[{"sku":"a","quantity":1}]`, token(entry)).is(http.StatusOK) // I5: the order that exists
 }
 
+// Whoever has ordered may enter again: the order of the first stay is no answer
+// to what became of the second.
+func TestAPaidTokenOfAnEarlierStayDoesNotCostTheNewPlace(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	ann, entry := f.ready()
+	var placed spec.Order
+	f.order(`[{"sku":"a","quantity":1}]`, token(entry)).is(http.StatusCreated).decode(&placed)
+	g := f.grant(entry)
+	_, err := f.line.Consume(t.Context(), f.room, []queue.Spent{{Member: g.Member, Grant: g.ID, Order: placed.ID}})
+	require.NoError(t, err)
+	f.pass(time.Second)
+	again := f.post(ticket(ann)).is(http.StatusCreated).position()
+	f.relive()
+	back := f.serve().get(ticket(*again.QueueTicket), token(entry)).is(http.StatusOK).position()
+	require.Equal(t, queue.Waiting, back.Status)
+	require.Equal(t, again.Score, back.Score)
+}
+
 func TestAFlushEndsTicketsAndSaysSo(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)

@@ -175,7 +175,9 @@ func (w *world) loseSome() {
 		}
 		kept[k] = v
 	}
+	w.goingBack++
 	w.agenda.after(w.upTo(5*time.Second), func() {
+		w.goingBack--
 		w.collect()
 		for _, k := range w.roomKeysOf() {
 			w.raw.Del(ctx, k)
@@ -237,7 +239,12 @@ func (w *world) set(change func(*room.Settings)) {
 	}
 }
 
+// flushRoom ends the sale. A loss that takes a flush back is left out: until the
+// next generation has begun, people are told places of the sale that is over.
 func (w *world) flushRoom() {
+	if w.goingBack > 0 {
+		return
+	}
 	if _, err := w.operators.Flush(context.Background(), w.room, room.Actor{Name: "operator"}); err != nil {
 		w.t.Errorf("flush the room: %v", err)
 	}

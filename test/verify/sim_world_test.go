@@ -65,6 +65,7 @@ type world struct {
 	facts     history.Facts
 	faults    int
 	crashes   int
+	goingBack int      // partial losses to come
 	log       []string // of faults, for whoever has to understand a failure
 }
 
