@@ -133,7 +133,8 @@ func (d *deadly) dieInTurn(points []string) {
 func (d *deadly) relayDies(point string) {
 	d.t.Helper()
 	d.customer().admitted(d.front).buy(d.front).is(http.StatusCreated)
-	d.dead(d.victim("relay", point), point)
+	// It may find the event, and its end, before anybody hears that it serves.
+	d.dead(d.launch("LINEKEEPER_ROLES=relay", "LINEKEEPER_FAULTPOINTS="+point+"=kill@1"), point)
 }
 
 // overAndEmpty lets every lease and every token end, and looks for what holds a

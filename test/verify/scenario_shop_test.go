@@ -139,13 +139,20 @@ func (s *shop) settings(more ...string) []string {
 // over, at the end of the test.
 func (s *shop) start(more ...string) *fault.Process {
 	s.t.Helper()
+	p := s.launch(more...)
+	ctx, cancel := context.WithTimeout(s.t.Context(), longEnough)
+	defer cancel()
+	require.NoError(s.t, p.AwaitServing(ctx))
+	return p
+}
+
+// launch is start for a process that may end before it serves.
+func (s *shop) launch(more ...string) *fault.Process {
+	s.t.Helper()
 	p, err := fault.StartProcess(s.binary, s.settings(more...), "serve")
 	require.NoError(s.t, err)
 	s.all = append(s.all, p)
 	s.t.Cleanup(func() { s.end(p) })
-	ctx, cancel := context.WithTimeout(s.t.Context(), longEnough)
-	defer cancel()
-	require.NoError(s.t, p.AwaitServing(ctx))
 	return p
 }
 
