@@ -54,6 +54,7 @@ type lastWriter struct {
 	begun bool
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (w *lastWriter) WriteHeader(status int) {
 	if !w.begun && w.last() {
 		w.Header().Set("Connection", "close")
@@ -62,6 +63,7 @@ func (w *lastWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements io.Writer.
 func (w *lastWriter) Write(b []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)

@@ -13,6 +13,7 @@ import (
 	"github.com/linekeeper/linekeeper/test/history"
 )
 
+// blow is a fault of more than one call.
 type blow struct {
 	name   string
 	strike func(w *world)
@@ -142,7 +143,7 @@ func (w *world) stepClock(d time.Duration) {
 	}
 }
 
-// roomKeysOf lists the keys of the room that are there, the journal apart.
+// roomKeysOf lists the keys of the room that are there, its journal among them.
 func (w *world) roomKeysOf() []string {
 	all, err := w.raw.Keys(context.Background(), w.prefix+":{"+w.room+"}:*").Result()
 	if err != nil {
@@ -239,10 +240,12 @@ func (w *world) set(change func(*room.Settings)) {
 	}
 }
 
-// flushRoom ends the sale. A loss that takes a flush back is left out: until the
-// next generation has begun, people are told places of the sale that is over.
+// flushRoom ends the sale, after any loss that would take the flush back. That is
+// left out: until the next generation has begun, people are told places of the
+// sale that is over.
 func (w *world) flushRoom() {
 	if w.goingBack > 0 {
+		w.agenda.after(5*time.Second, w.flushRoom)
 		return
 	}
 	if _, err := w.operators.Flush(context.Background(), w.room, room.Actor{Name: "operator"}); err != nil {

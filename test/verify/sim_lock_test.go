@@ -24,7 +24,7 @@ type simLock struct {
 	until time.Time
 }
 
-// claim is a node's view of the lock.
+// lockView is a node's view of the lock.
 type lockView struct {
 	*simLock
 	node  *node

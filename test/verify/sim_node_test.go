@@ -92,7 +92,7 @@ func (n *node) publicAPI() *api.API {
 func (n *node) scheduler() *scheduler.Scheduler {
 	var lock scheduler.Lock
 	ttl := lockTTL
-	if n.w.locked {
+	if n.w.plan.locked {
 		lock = n.w.lock.of(n)
 	} else {
 		ttl = 0

@@ -145,20 +145,10 @@ func (w *world) calm() {
 	w.redisDown.Store(false)
 	w.postgresDown.Store(false)
 	w.ending.Store(true)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
+	w.await(5*time.Minute, func() {
 		w.people.Wait()
 		w.requests.Wait()
 		w.late.Wait()
-	}()
-	w.until(5*time.Minute, func() bool {
-		select {
-		case <-over:
-			return true
-		default:
-			return false
-		}
 	})
 	w.set(func(s *room.Settings) {
 		s.Paused, s.Capacity, s.BatchSize, s.IntervalMs, s.ForgetAfterSeconds = false, 0, 1000, 1000, 60

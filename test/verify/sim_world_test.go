@@ -43,7 +43,6 @@ type world struct {
 	ring         *credential.Ring
 
 	plan   plan
-	locked bool // the schedulers use a lock
 	lock   simLock
 	gate   *gate
 	nodes  []*node
@@ -83,7 +82,6 @@ func newWorld(t *testing.T, at site, seed uint64) *world {
 		prefix: fmt.Sprintf("sim-%d-%x", seed, rand.Uint32()), room: fmt.Sprintf("r%d-%x", seed, rand.Uint32()),
 		gate: newGate(), plan: newPlan(seed, rnd), events: history.NewRecorder(), elapsed: time.Now(),
 	}
-	w.locked = w.plan.locked
 	raw := *at.redis
 	w.raw = redis.NewClient(&raw)
 	var err error
@@ -147,6 +145,16 @@ func (w *world) until(d time.Duration, over func() bool) {
 	}
 }
 
+// await lets the world go on until wait has returned, for d at most.
+func (w *world) await(d time.Duration, wait func()) {
+	var over atomic.Bool
+	go func() {
+		wait()
+		over.Store(true)
+	}()
+	w.until(d, over.Load)
+}
+
 // judge decides what becomes of one stop.
 func (w *world) judge(s *stop) verdict {
 	if s.kind == "redis" && w.redisAway() || s.kind == "postgres" && w.postgresAway() {
@@ -201,27 +209,17 @@ func (w *world) upTo(d time.Duration) time.Duration {
 // close ends everything that runs, so that nothing is left in the bubble.
 func (w *world) close() {
 	w.ending.Store(true)
-	over := make(chan struct{})
 	w.gone = append(w.gone, w.nodes...)
 	for _, n := range w.gone {
 		n.crash()
 	}
-	go func() {
-		defer close(over)
+	w.await(time.Hour, func() {
 		w.people.Wait()
 		w.requests.Wait()
 		for _, n := range w.gone {
 			n.wait()
 		}
 		w.late.Wait()
-	}()
-	w.until(time.Hour, func() bool {
-		select {
-		case <-over:
-			return true
-		default:
-			return false
-		}
 	})
 	w.cleanUp()
 	_ = w.raw.Close()
