@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/queue"
@@ -78,14 +79,14 @@ type rooms struct {
 	snapshots Snapshots
 	books     Books
 	names     atomic.Pointer[map[string]*entry]
-	listing   sync.Mutex
-	listed    time.Time // when it was last tried, under listing
-	failed    error     // how that went, under listing
+	listing   *semaphore.Weighted // a lock that ends with the request that waits for it
+	listed    time.Time           // when it was last tried, under listing
+	failed    error               // how that went, under listing
 }
 
 // entry is one room's cached view.
 type entry struct {
-	reading sync.Mutex
+	reading *semaphore.Weighted
 	failure struct { // the last read that failed, under reading
 		at  time.Time
 		err error
@@ -98,7 +99,7 @@ type entry struct {
 }
 
 func newRooms(s Snapshots, b Books) *rooms {
-	r := &rooms{snapshots: s, books: b}
+	r := &rooms{snapshots: s, books: b, listing: semaphore.NewWeighted(1)}
 	r.names.Store(&map[string]*entry{})
 	return r
 }
@@ -106,8 +107,10 @@ func newRooms(s Snapshots, b Books) *rooms {
 // refresh reads the list of rooms, unless that was tried less than age ago. An
 // error leaves the list as it was: rooms do not vanish because Postgres is away.
 func (r *rooms) refresh(ctx context.Context, age time.Duration) error {
-	r.listing.Lock()
-	defer r.listing.Unlock()
+	if err := r.listing.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer r.listing.Release(1)
 	if time.Since(r.listed) < age {
 		return r.failed
 	}
@@ -124,7 +127,7 @@ func (r *rooms) refresh(ctx context.Context, age time.Duration) error {
 	for name, generation := range rooms {
 		e, ok := old[name]
 		if !ok {
-			e = &entry{}
+			e = &entry{reading: semaphore.NewWeighted(1)}
 		}
 		e.generation.Store(generation)
 		next[name] = e
@@ -158,7 +161,7 @@ func (r *rooms) get(ctx context.Context, name string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.current(e.renew(&e.view, viewAge, func(last *view) (*view, error) {
+	return e.current(e.renew(ctx, &e.view, viewAge, func(last *view) (*view, error) {
 		s, err := r.snapshots.Snapshot(ctx, name)
 		return newView(last, s, err)
 	}))
@@ -170,7 +173,7 @@ func (r *rooms) withMarks(ctx context.Context, name string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.current(e.renew(&e.marks, marksAge, func(last *view) (*view, error) {
+	return e.current(e.renew(ctx, &e.marks, marksAge, func(last *view) (*view, error) {
 		s, err := r.snapshots.SnapshotMarks(ctx, name)
 		return newView(last, s, err)
 	}))
@@ -189,17 +192,19 @@ func (e *entry) current(v *view, err error) (*view, error) {
 // While one request reads, the others make do with the last view, if it is not
 // too old, or wait; if it fails, it fails for all of them. (A Redis that hangs
 // would else be asked by each in turn, and the last would wait for all.)
-func (e *entry) renew(at *atomic.Pointer[view], age time.Duration, read func(last *view) (*view, error)) (*view, error) {
+func (e *entry) renew(ctx context.Context, at *atomic.Pointer[view], age time.Duration, read func(last *view) (*view, error)) (*view, error) {
 	last, asked := at.Load(), time.Now()
 	if last.younger(age) {
 		return last, nil
 	}
 	if !last.younger(age + staleAge) {
-		e.reading.Lock()
-	} else if !e.reading.TryLock() {
+		if err := e.reading.Acquire(ctx, 1); err != nil {
+			return nil, fmt.Errorf("%w: wait for the view of the room: %w", queue.ErrUnavailable, err)
+		}
+	} else if !e.reading.TryAcquire(1) {
 		return last, nil
 	}
-	defer e.reading.Unlock()
+	defer e.reading.Release(1)
 	if last = at.Load(); last.younger(age) {
 		return last, nil
 	}

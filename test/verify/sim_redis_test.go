@@ -15,13 +15,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/linekeeper/linekeeper/queue/redisstore"
-	"github.com/linekeeper/linekeeper/test/harness"
 )
 
 // errRefused is a dial that nobody answers: nothing has been sent.
@@ -57,11 +53,9 @@ func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// passing are calls made while a mutex is held: whoever waits for that mutex
-// could not be told from somebody at work, so these do not stand at the gate.
-// They change nothing. The first commands of a connection are sent on behalf of
-// any other.
-var passing = map[string]bool{"snapshot": true, "info": true, "hello": true, "client": true, "select": true}
+// passing do not stand at the gate: the first commands of a connection are sent
+// on behalf of any other.
+var passing = map[string]bool{"info": true, "hello": true, "client": true, "select": true}
 
 func (h redisHook) carryOut(ctx context.Context, cmd redis.Cmder, v verdict, next redis.ProcessHook) error {
 	switch v.fate {
@@ -125,29 +119,6 @@ type scriptNames struct {
 }
 
 var scripts = scriptNames{known: map[string]string{}}
-
-// learnPassing has the server forget all scripts and asks for the one that must
-// not stand at the gate, so that its digest is known before it counts.
-func (s *scriptNames) learnPassing(t *testing.T) {
-	rdb := harness.Redis(t)
-	rdb.ScriptFlush(t.Context())
-	rdb.AddHook(learner{})
-	_, _ = redisstore.New(rdb, "sim").Snapshot(t.Context(), "none")
-}
-
-// learner only looks at commands.
-type learner struct{}
-
-func (learner) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (learner) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		scripts.name(cmd.Args())
-		return next(ctx, cmd)
-	}
-}
-func (learner) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
 
 // title is how the file of a script begins: "-- claim.lua lets ...". The last
 // one of a source is the script's own; those before it are its parts.
