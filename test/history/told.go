@@ -228,7 +228,7 @@ func rankRises(j *judge) {
 		case p == nil || p.Score != c.Score || p.over <= c.begun && c.Rank <= p.Rank:
 			last[c.Member] = c
 			continue
-		case p.over > c.begun: // at once: there is no order between the two
+		case p.over >= c.begun: // at once: there is no order between the two
 			continue
 		}
 		since := j.shownFirst(p)
