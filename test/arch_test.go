@@ -36,6 +36,7 @@ var layers = []struct {
 }{
 	{"queue", nil},
 	{"queue/redisstore", []string{"queue"}},
+	{"ratelimit", nil},
 	{"room", []string{"queue"}},
 	{"room/pgstore", []string{"room", "queue"}},
 	{"credential", []string{"queue"}},
@@ -71,7 +72,7 @@ var drivers = []struct {
 	library string
 	by      []string
 }{
-	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "internal/config", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
+	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "ratelimit", "internal/config", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
 	{"github.com/go-redsync/redsync/v4", []string{"scheduler", "cmd/linekeeper"}},
 	{"github.com/alicebob/miniredis/v2", []string{"cmd/linekeeper"}},
 	{"github.com/jackc/pgx/v5", []string{"order/pgstore", "room/pgstore", "outbox", "migrations", "internal/devstack", "internal/doctor", "internal/pooler", "internal/telemetry", "cmd/linekeeper", "test/..."}},
