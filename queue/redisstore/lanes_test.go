@@ -319,14 +319,11 @@ func (st *stretch) judge(t *testing.T, s shares) {
 // another: the lanes behind it gain nothing by it.
 func TestALaneFullOfVanishedKeepsItsTurn(t *testing.T) {
 	f := setup(t, weights(1, 1), func(r *queue.Rules) { r.Batch, r.Interval = 20, time.Second })
-	f.enterCrowd(0, 1400)
-	f.enterCrowd(1, 100)
-	vanished := make([]string, 0, 1300)
+	f.enterCrowd(0, 100)
+	f.enterCrowd(1, 1400)
 	for i := range 1300 {
-		vanished = append(vanished, fmt.Sprintf("0-%05d", i))
-	}
-	for _, m := range vanished {
-		require.NoError(t, f.rdb.ZAdd(t.Context(), f.key("seen"), scored(f.clock.Add(-10*time.Minute), m)).Err())
+		vanished := scored(f.clock.Add(-10*time.Minute), fmt.Sprintf("1-%05d", i))
+		require.NoError(t, f.rdb.ZAdd(t.Context(), f.key("seen"), vanished).Err())
 	}
 	require.NoError(t, f.rdb.HSet(t.Context(), f.key("state"), "listen_since", unixMicro(start.Add(-time.Hour)),
 		"heard_at", unixMicro(f.clock), "time", unixMicro(f.clock)).Err())
