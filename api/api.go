@@ -34,6 +34,8 @@ type Line interface {
 	// Poll says where member stands; it is the hot path. place is what the
 	// member's ticket says, which may be older than the place they have.
 	Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error)
+	// PollLine is Poll in a room whose so many lanes are one line.
+	PollLine(ctx context.Context, room, member string, place queue.Place, lanes int) (queue.Standing, error)
 	// Standing is Poll for who shows no place.
 	Standing(ctx context.Context, room, member string) (queue.Standing, error)
 	// Leave gives up the place with that score, 0 for any, and tells whether

@@ -29,6 +29,9 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if c.lane, err = a.laneOf(r, v); err != nil {
+		return err
+	}
 	if v.settings.EnterNeedsTicket && !c.hasTicket {
 		return a.ticketFirst(w, r, c, v)
 	}
@@ -60,7 +63,7 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 			return st, err
 		}
 	}
-	return a.Line.Enter(r.Context(), v.Room, c.member, 0)
+	return a.Line.Enter(r.Context(), v.Room, c.member, c.lane)
 }
 
 // ticketFirst hands out a ticket that makes somebody a member and nothing
@@ -77,7 +80,7 @@ func (a *API) ticketFirst(w http.ResponseWriter, r *http.Request, c caller, v *v
 // nothing has become of it.
 func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error) {
 	ctx := r.Context()
-	st, err := a.Line.Poll(ctx, v.Room, c.member, c.ticket.Place)
+	st, err := a.pollLine(ctx, c, v)
 	if err != nil || st.Status != queue.NotEntered || st.Outcome != "" || !v.mayHaveLost(c.ticket, st.Generation) {
 		return st, err
 	}

@@ -18,6 +18,7 @@ var (
 	errRoomNotFound   = errors.New("api: no such room")
 	errTicketInvalid  = errors.New("api: queue ticket missing or invalid")
 	errNoMember       = errors.New("api: no member id from a trusted proxy")
+	errNoLane         = errors.New("api: no such lane in the room")
 	errTokenMissing   = errors.New("api: entry token missing")
 	errIdempotencyKey = errors.New("api: malformed Idempotency-Key")
 )
@@ -32,6 +33,7 @@ var answers = []struct {
 	{errRoomNotFound, "room-not-found", 0},
 	{errTicketInvalid, "ticket-invalid", 0},
 	{errNoMember, "unauthorized", 0},
+	{errNoLane, "bad-request", 0},
 	{errTokenMissing, "entry-token-missing", 0},
 	{errIdempotencyKey, "bad-request", 0},
 
@@ -112,6 +114,8 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 		p = p.WithDetail("There are fewer of " + soldOut.SKU + " left than you asked for. Your entry token is as good as before.")
 	case errors.As(err, &unknown):
 		p = p.WithDetail("There is no product " + unknown.SKU + ".")
+	case errors.Is(err, errNoLane):
+		p = p.WithDetail("X-Member-Lane must be one value, the name of a lane of this room. Nobody has entered.")
 	case errors.Is(err, errIdempotencyKey):
 		p = p.WithDetail("Idempotency-Key must be one value of 1 to 255 printable ASCII characters without spaces.")
 	case errors.Is(err, order.ErrMixedCurrency):

@@ -44,6 +44,10 @@ type brokenLine struct{ err error }
 func (b brokenLine) Enter(context.Context, string, string, int) (queue.Standing, error) {
 	return queue.Standing{}, b.err
 }
+func (b brokenLine) PollLine(context.Context, string, string, queue.Place, int) (queue.Standing, error) {
+	return queue.Standing{}, b.err
+}
+
 func (b brokenLine) Poll(context.Context, string, string, queue.Place) (queue.Standing, error) {
 	return queue.Standing{}, b.err
 }

@@ -20,6 +20,7 @@ type caller struct {
 	member    string // empty: nobody yet
 	ticket    credential.Ticket
 	hasTicket bool
+	lane      int // to enter by, where the call is one to enter
 }
 
 // caller verifies the request's credentials for a room. It returns

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -23,7 +24,7 @@ func (a *API) poll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if st.Status == queue.Waiting && st.Rank < v.Rules.Horizon() {
+	if st.Status == queue.Waiting && st.InLane < v.Rules.Horizon() {
 		a.heard.note(name, c.member)
 	}
 	return a.answer(w, r, c, v, st)
@@ -43,6 +44,15 @@ func (a *API) where(r *http.Request, c caller, v *view) (queue.Standing, error) 
 		return st, err
 	}
 	return a.resume(r, c, v)
+}
+
+// pollLine asks the line where the holder of a ticket stands, in the way that fits
+// the room: where its lanes are one line, a rank counts over all of them.
+func (a *API) pollLine(ctx context.Context, c caller, v *view) (queue.Standing, error) {
+	if v.Rules.OneLine {
+		return a.Line.PollLine(ctx, v.Room, c.member, c.ticket.Place, len(v.Lanes))
+	}
+	return a.Line.Poll(ctx, v.Room, c.member, c.ticket.Place)
 }
 
 // known is caller for those who must be somebody.

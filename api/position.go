@@ -106,8 +106,9 @@ func position(v *view, st queue.Standing) spec.Position {
 		Message: message(v),
 	}
 	if st.Place.Score > 0 {
-		lane, entered, score, no := v.lane(st.Place.Lane), st.Place.EnteredAt().UTC(), st.Place.Score, false
-		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &lane, &entered, &score, &no, &no
+		lane, entered, score := v.lane(st.Place.Lane), v.enteredAt(st.Place), st.Place.Score
+		lifted, overtakable := st.Lifted, v.Rules.Overtakable(st.Place.Lane)
+		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &lane, &entered, &score, &lifted, &overtakable
 	}
 	if st.Outcome != "" {
 		p.LastOutcome = &st.Outcome
@@ -118,7 +119,7 @@ func position(v *view, st queue.Standing) spec.Position {
 	pause := queue.PollInterval(0) * 5
 	switch st.Status {
 	case queue.Waiting:
-		rank, total := st.Rank, max(st.Total, v.waiting(st.Place.Lane), st.Rank+1)
+		rank, total := st.Rank, max(st.Total, v.inLine(st.Place.Lane), st.Rank+1)
 		p.Rank, p.CurrentTotalWaitingCount = &rank, &total
 		if wait, ok := v.estimate(st.Place.Lane, rank); ok {
 			seconds := int64(math.Ceil(wait.Likely.Seconds()))

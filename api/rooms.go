@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,24 @@ func (v *view) waiting(lane int) int64 {
 		return v.Lanes[lane].Waiting
 	}
 	return 0
+}
+
+// inLine is how many stand in line with those of a lane: all, in one line.
+func (v *view) inLine(lane int) int64 {
+	if v.Rules.OneLine {
+		return v.Waiting()
+	}
+	return v.waiting(lane)
+}
+
+// enteredAt is when somebody came: by the score, and what the lane's boost has
+// taken off it. Of those who came under another boost it is as far wrong.
+func (v *view) enteredAt(place queue.Place) time.Time {
+	at := place.EnteredAt().Add(v.Rules.Boost(place.Lane))
+	if now := v.now(); place.EnteredAt().Before(now) && at.After(now) {
+		at = now
+	}
+	return at.UTC()
 }
 
 // mayHaveLost tells whether the room, which is in this generation now, can have
@@ -245,8 +264,18 @@ func newView(last *view, s queue.Snapshot, err error) (*view, error) {
 func (v *view) sample(lane int) queue.Sample {
 	l := v.Lanes[lane]
 	s := queue.Sample{At: v.Snapshot.Now, Moves: v.moves(v.Snapshot.Now), Waiting: l.Waiting, Admitted: l.Admitted}
-	if len(v.Lanes) == 1 { // who has come and is neither in line nor let through
+	// Passed is who has come and is neither in line nor let through.
+	switch {
+	case v.Rules.OneLine: // it moves as a whole
+		s.Waiting, s.Admitted = v.Waiting(), 0
+		for _, l := range v.Lanes {
+			s.Admitted += l.Admitted
+		}
+		s.Passed = v.Counters["entered"] - s.Waiting - v.Processing - s.Admitted
+	case len(v.Lanes) == 1:
 		s.Passed = v.Counters["entered"] - l.Waiting - v.Processing - l.Admitted
+	default: // who is processing comes and goes, and is in no lane's count
+		s.Passed = v.Counters["entered"+strconv.Itoa(lane)] - l.Waiting - l.Admitted
 	}
 	return s
 }

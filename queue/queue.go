@@ -61,13 +61,15 @@ const (
 )
 
 // Place is where somebody stands: a lane, by its index in the room's
-// settings, and a score that is unique and strictly rising in the room.
+// settings, and a score that is unique and strictly rising in the lane; in the
+// room too, where no lane is boosted.
 type Place struct {
 	Lane  int
-	Score int64 // microseconds of Redis time at enter, or one above the last score
+	Score int64 // microseconds of Redis time at enter less the lane's boost, or one above the last score
 }
 
-// EnteredAt is when the place was made, to the microsecond.
+// EnteredAt is when the place was made, to the microsecond; earlier by the boost
+// of a lane that has one.
 func (p Place) EnteredAt() time.Time { return time.UnixMicro(p.Score) }
 
 // Grant is the right of one member to place one order.
@@ -90,8 +92,10 @@ type Standing struct {
 	Generation int64
 	Sale       int64
 	Place      Place   // of WAITING, READY and CLAIMED
-	Rank       int64   // how many in the lane stand ahead; the first has 0
-	Total      int64   // members in the lane, at least Rank+1 while WAITING
+	Rank       int64   // how many stand ahead in the lane, or in the line where lanes are one; the first has 0
+	Total      int64   // members in the lane or that line, at least Rank+1 while WAITING
+	InLane     int64   // how many stand ahead in the lane, whether it is part of one line or not
+	Lifted     bool    // taken out of this place by the longest-wait promise; false while WAITING in a lane
 	Grant      Grant   // of READY and CLAIMED
 	Outcome    Outcome // beside NOT_ENTERED, while remembered
 	OrderID    string  // of CONSUMED
@@ -130,11 +134,14 @@ type Take struct {
 	Effective int
 	// Max is how many this call may take, at most 500.
 	Max int
+	// Zone is how far the room's day is ahead of UTC, in seconds.
+	Zone int
 }
 
 // Reservation is what one reserve call took, or how long to wait.
 type Reservation struct {
 	Taken      []Candidate
+	Lifted     []string      // of them, whom the longest-wait promise took for the first time
 	More       bool          // call again at once: there is more to take
 	Wait       time.Duration // otherwise: sleep this long
 	Version    int64         // of the settings in force

@@ -34,7 +34,11 @@ type Rules struct {
 	Capacity          int
 	MaxInFlight       int
 	MaxWaiting        int
-	Weights           []int // one per lane, each at least 1
+	Weights           []int           // one per lane, each at least 1
+	OneLine           bool            // the lanes are served as one line, by score
+	Boosts            []time.Duration // per lane, by how much earlier its members stand; nil: none is boosted
+	MaxWait           time.Duration   // longest wait promised to the first lane; 0: none
+	Zone              *time.Location  // of the room's day; nil: UTC. Not in Redis: schedulers pass its offset
 	OpensAt           time.Time
 	AdmitsAt          time.Time
 	ClosesAt          time.Time
@@ -86,4 +90,32 @@ func (r Rules) State(now, began time.Time, restoring bool) RoomState {
 	default:
 		return Open
 	}
+}
+
+// ZoneOffset is how far the room's day is ahead of UTC at now, in seconds.
+func (r Rules) ZoneOffset(now time.Time) int {
+	if r.Zone == nil {
+		return 0
+	}
+	_, seconds := now.In(r.Zone).Zone()
+	return seconds
+}
+
+// Boost is by how much earlier than others the members of a lane stand.
+func (r Rules) Boost(lane int) time.Duration {
+	if lane < 0 || lane >= len(r.Boosts) {
+		return 0
+	}
+	return r.Boosts[lane]
+}
+
+// Overtakable tells whether those who enter later in another lane may come to
+// stand ahead of somebody in this one.
+func (r Rules) Overtakable(lane int) bool {
+	for _, boost := range r.Boosts {
+		if boost > r.Boost(lane) {
+			return true
+		}
+	}
+	return false
 }

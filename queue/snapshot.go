@@ -20,7 +20,7 @@ type Snapshot struct {
 	Ready          int64
 	Claimed        int64
 	Done           int64
-	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, steps
+	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, lifted, steps
 	Term           int64
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never

@@ -18,6 +18,7 @@ import (
 // what one Redis hash field and one answer can carry.
 const (
 	maxWeight    = 1000
+	maxBoost     = 86_400
 	maxURLs      = 20
 	maxURLLength = 500
 	maxLanguages = 20
@@ -51,7 +52,7 @@ func readLane(v any) (Lane, Problems) {
 	if !ok {
 		return Lane{}, problem("must be an object with name and weight, got %s", got(v))
 	}
-	wrong := unknown(doc, "property of a lane", "name", "weight")
+	wrong := unknown(doc, "property of a lane", "name", "weight", "boostSeconds")
 	for i := range wrong {
 		wrong[i].Field = "." + wrong[i].Field
 	}
@@ -63,7 +64,11 @@ func readLane(v any) (Lane, Problems) {
 	if !ok {
 		wrong = append(wrong, notWhole(1, maxWeight, doc["weight"]).under(".weight")...)
 	}
-	return Lane{Name: name, Weight: weight}, wrong
+	boost, ok := wholeNumber(doc["boostSeconds"])
+	if doc["boostSeconds"] != nil && !ok {
+		wrong = append(wrong, notWhole(0, maxBoost, doc["boostSeconds"]).under(".boostSeconds")...)
+	}
+	return Lane{Name: name, Weight: weight, BoostSeconds: boost}, wrong
 }
 
 func checkLanes(lanes []Lane) Problems {
@@ -82,6 +87,9 @@ func checkLanes(lanes []Lane) Problems {
 		}
 		if lane.Weight < 1 || lane.Weight > maxWeight {
 			wrong = append(wrong, notWhole(1, maxWeight, lane.Weight).under(at+".weight")...)
+		}
+		if lane.BoostSeconds < 0 || lane.BoostSeconds > maxBoost {
+			wrong = append(wrong, notWhole(0, maxBoost, lane.BoostSeconds).under(at+".boostSeconds")...)
 		}
 		seen[lane.Name] = true
 	}
@@ -213,6 +221,7 @@ func (s Settings) together() Problems {
 	if s.ForgetAfterSeconds <= s.SettleSeconds {
 		wrong = append(wrong, Problem{"forgetAfterSeconds", fmt.Sprintf("must be more than settleSeconds (%d), got %d", s.SettleSeconds, s.ForgetAfterSeconds)})
 	}
+	wrong = append(wrong, s.lanesTogether()...)
 	wrong = append(wrong, inOrder("admitsAt", "opensAt", s.AdmitsAt, s.OpensAt)...)
 	wrong = append(wrong, inOrder("closesAt", "admitsAt", s.ClosesAt, s.AdmitsAt)...)
 	if s.AdmitsAt == nil {

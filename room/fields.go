@@ -43,6 +43,7 @@ var fields = []field{
 	of("lanes", func(s *Settings) *[]Lane { return &s.Lanes }, readLanes, checkLanes),
 	word("priority", []string{"ratio", "boost", "lottery"}, func(s *Settings) *string { return &s.Priority }),
 	whole("maxWaitSeconds", 0, 86_400, func(s *Settings) *int { return &s.MaxWaitSeconds }),
+	of("timeZone", func(s *Settings) *string { return &s.TimeZone }, readZone, checkZone),
 	flag("adaptive", func(s *Settings) *bool { return &s.Adaptive }),
 	flag("directAdmission", func(s *Settings) *bool { return &s.DirectAdmission }),
 	flag("eager", func(s *Settings) *bool { return &s.Eager }),

@@ -8,9 +8,7 @@ var unbuilt = []struct {
 	used   func(Settings) bool
 	detail string
 }{
-	{"lanes", func(s Settings) bool { return len(s.Lanes) > 1 }, "must have one lane in this version"},
-	{"priority", func(s Settings) bool { return s.Priority != "ratio" }, `must be "ratio" in this version`},
-	{"maxWaitSeconds", func(s Settings) bool { return s.MaxWaitSeconds > 0 }, "must be 0 in this version: it promises no longest wait"},
+	{"priority", func(s Settings) bool { return s.Priority == "lottery" }, `must be "ratio" or "boost" in this version`},
 	{"adaptive", func(s Settings) bool { return s.Adaptive }, "must be false in this version: the batch size is fixed"},
 	{"directAdmission", func(s Settings) bool { return s.DirectAdmission }, "must be false in this version: everybody waits for a tick"},
 	{"eager", func(s Settings) bool { return s.Eager }, "must be false in this version: everybody waits for a tick"},

@@ -27,6 +27,7 @@ type Settings struct {
 	Lanes                    []Lane            `json:"lanes"`                    // in the order of their index in Redis
 	Priority                 string            `json:"priority"`                 // how lanes share a batch
 	MaxWaitSeconds           int               `json:"maxWaitSeconds"`           // longest wait promised; 0: none
+	TimeZone                 string            `json:"timeZone"`                 // IANA name of the zone whose days count
 	Adaptive                 bool              `json:"adaptive"`                 // the batch follows response times
 	DirectAdmission          bool              `json:"directAdmission"`          // straight in while nobody waits
 	Eager                    bool              `json:"eager"`                    // a completed order lets the next one in at once
@@ -50,6 +51,8 @@ type Settings struct {
 type Lane struct {
 	Name   string `json:"name"`
 	Weight int    `json:"weight"` // share of a batch, relative to the other lanes
+	// BoostSeconds is by how much earlier its members stand, where priority is boost.
+	BoostSeconds int `json:"boostSeconds,omitempty"`
 }
 
 // Defaults are the settings of a room nobody has decided anything about. Each
@@ -61,7 +64,7 @@ func Defaults() Settings {
 		MaxWaiting:       100_000,
 		AwayAfterSeconds: 120, ForgetAfterSeconds: 1800,
 		ProcessingTimeoutSeconds: 5, DoneTTLSeconds: 3600, SettleSeconds: 40,
-		Lanes: []Lane{{Name: "standard", Weight: 1}}, Priority: "ratio",
+		Lanes: []Lane{{Name: "standard", Weight: 1}}, Priority: "ratio", TimeZone: "UTC",
 		Fail: "closed", FailOpenAfterSeconds: 30, Binding: "off",
 		ReturnURLs: []string{}, Message: map[string]string{},
 	}
@@ -142,9 +145,12 @@ func (s Settings) problems() Problems {
 
 // Rules is the part of the settings that the scripts obey.
 func (s Settings) Rules() queue.Rules {
-	weights := make([]int, len(s.Lanes))
+	weights, boosts := make([]int, len(s.Lanes)), []time.Duration(nil)
 	for i, lane := range s.Lanes {
 		weights[i] = lane.Weight
+		if s.Priority == "boost" {
+			boosts = append(boosts, seconds(lane.BoostSeconds))
+		}
 	}
 	return queue.Rules{
 		Batch:             s.BatchSize,
@@ -161,6 +167,10 @@ func (s Settings) Rules() queue.Rules {
 		MaxInFlight:       s.MaxInFlightOrders,
 		MaxWaiting:        s.MaxWaiting,
 		Weights:           weights,
+		OneLine:           s.Priority == "boost",
+		Boosts:            boosts,
+		MaxWait:           seconds(s.MaxWaitSeconds),
+		Zone:              zone(s.TimeZone),
 		OpensAt:           orZero(s.OpensAt),
 		AdmitsAt:          orZero(s.AdmitsAt),
 		ClosesAt:          orZero(s.ClosesAt),

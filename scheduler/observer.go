@@ -44,6 +44,8 @@ type Admission struct {
 	Candidates []queue.Candidate
 	Decisions  []queue.Decision
 	Counts     queue.Issued
+	Boosts     []time.Duration // by which lane's places are earlier than their members; nil: none
+	Lifted     int             // candidates whom the longest-wait promise took
 }
 
 func (o Observer) led(term int64, leads bool) {

@@ -86,7 +86,7 @@ func (t *term) take(ctx context.Context, v *visit) (err error) {
 		v.step.Seq = 1
 	}
 	// What older calls of ours left in processing belongs to ticks that died.
-	take := queue.Take{Keep: v.step.Seq, Effective: v.life.Rules.Batch, Max: maxTake}
+	take := queue.Take{Keep: v.step.Seq, Effective: v.life.Rules.Batch, Max: maxTake, Zone: v.life.Rules.ZoneOffset(time.Now())}
 	if v.reserved, err = t.Line.Reserve(ctx, v.life.Room, v.step, take); err != nil {
 		return fmt.Errorf("reserve: %w", err)
 	}
@@ -199,6 +199,7 @@ func (t *term) wasIssued(ctx context.Context, v *visit, err error) {
 	v.room.granted(v)
 	t.Observer.issued(Admission{
 		Room: v.room.name, Lanes: v.life.Lanes, Step: v.step, Candidates: v.reserved.Taken, Decisions: v.decisions, Counts: v.issued,
+		Boosts: v.life.Rules.Boosts, Lifted: len(v.reserved.Lifted),
 	})
 	t.finish(v, v.reserved.Wait)
 }

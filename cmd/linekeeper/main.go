@@ -17,6 +17,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // rooms have days of their own, and an image from scratch knows no zones
 
 	"github.com/alecthomas/kong"
 

@@ -72,6 +72,7 @@ func (s *server) schedulerObserver(leads *leadership) scheduler.Observer {
 func (s *server) issued(a scheduler.Admission) {
 	s.metrics.Granted(a.Room, "issued", a.Counts.Granted)
 	s.metrics.Granted(a.Room, "refused", a.Counts.Refused)
+	s.metrics.Lifted(a.Room, a.Lifted)
 	s.metrics.Departed(a.Room, "evicted", a.Counts.Refused)
 	for i, d := range a.Decisions {
 		place, to, lane := a.Candidates[i].Place, string(queue.OutcomeEvicted), ""
@@ -81,7 +82,11 @@ func (s *server) issued(a scheduler.Admission) {
 		if d.Grant != "" {
 			to = string(queue.Ready)
 			// This clock against that of Redis: good enough for a histogram.
-			s.metrics.Admitted(a.Room, lane, max(time.Since(place.EnteredAt()), 0))
+			waited := time.Since(place.EnteredAt())
+			if place.Lane < len(a.Boosts) {
+				waited -= a.Boosts[place.Lane]
+			}
+			s.metrics.Admitted(a.Room, lane, max(waited, 0))
 		}
 		s.moves.Log(context.Background(), telemetry.Transition{Member: d.Member, Room: a.Room, Lane: lane,
 			From: string(queue.Waiting), To: to, Score: place.Score, Grant: d.Grant})
@@ -126,9 +131,9 @@ func (s *server) show(snap queue.Snapshot) {
 // headAge is how many seconds the longest-waiting member has waited.
 func headAge(snap queue.Snapshot) float64 {
 	age := 0.0
-	for _, l := range snap.Lanes {
+	for i, l := range snap.Lanes {
 		if l.HeadScore > 0 {
-			age = max(age, snap.Now.Sub(time.UnixMicro(l.HeadScore)).Seconds())
+			age = max(age, (snap.Now.Sub(time.UnixMicro(l.HeadScore)) - snap.Rules.Boost(i)).Seconds())
 		}
 	}
 	return age

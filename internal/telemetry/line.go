@@ -10,6 +10,7 @@ import (
 // line counts what members do, and what happens to them.
 type line struct {
 	entries, departures, admissions, grants, polls, restores *prometheus.CounterVec
+	lifts                                                    *prometheus.CounterVec
 	waits                                                    *prometheus.HistogramVec
 }
 
@@ -18,6 +19,7 @@ func newLine(f promauto.Factory) line {
 		entries:    f.NewCounterVec(counter("entries_total", "Calls of enter, by how they ended."), []string{"room", "result"}),
 		departures: f.NewCounterVec(counter("departures_total", "Members who are in the room no more, by how that came."), []string{"room", "reason"}),
 		admissions: f.NewCounterVec(counter("admissions_total", "Members let through."), []string{"room", "lane"}),
+		lifts:      f.NewCounterVec(counter("lifted_total", "Members whom the longest-wait promise took before the lanes shared."), []string{"room"}),
 		grants:     f.NewCounterVec(counter("grants_total", "What happened to grants."), []string{"room", "event"}),
 		waits: f.NewHistogramVec(histogram("wait_seconds", "From enter to being let through.",
 			prometheus.ExponentialBuckets(1, 2, 14)), []string{"room", "lane"}),
@@ -43,6 +45,13 @@ func (m *Metrics) Admitted(room, lane string, waited time.Duration) {
 	room, lane = m.rooms.label(room), m.words.lane.label(lane)
 	m.line.admissions.WithLabelValues(room, lane).Inc()
 	m.line.waits.WithLabelValues(room, lane).Observe(waited.Seconds())
+}
+
+// Lifted counts n members whom the longest-wait promise took.
+func (m *Metrics) Lifted(room string, n int) {
+	if n > 0 {
+		m.line.lifts.WithLabelValues(m.rooms.label(room)).Add(float64(n))
+	}
 }
 
 // Granted counts an event (issued, claimed, released, ...) of n grants.

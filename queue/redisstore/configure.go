@@ -83,9 +83,12 @@ func confFields(life queue.Life) []confField {
 		{"draining", flag(r.Draining)},
 		{"one_order", flag(r.OneOrder)},
 		{"lanes", itoa(len(r.Weights))},
+		{"one_line", flag(r.OneLine)},
+		{"max_wait", micros(r.MaxWait)},
 	}
 	for lane, weight := range r.Weights {
-		out = append(out, confField{"weight" + strconv.Itoa(lane), itoa(weight)})
+		n := strconv.Itoa(lane)
+		out = append(out, confField{"weight" + n, itoa(weight)}, confField{"boost" + n, micros(r.Boost(lane))})
 	}
 	return out
 }

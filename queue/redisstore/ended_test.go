@@ -136,7 +136,7 @@ func TestPollWithAnOlderTicketTellsThePlaceOfNow(t *testing.T) {
 	require.NotEqual(t, old, now)
 	st, err := f.Poll(t.Context(), f.room, "ann", old)
 	require.NoError(t, err)
-	require.Equal(t, queue.Standing{Status: queue.Waiting, Place: now, Rank: 1}, st)
+	require.Equal(t, queue.Standing{Status: queue.Waiting, Place: now, Rank: 1, InLane: 1}, st)
 	f.reserve()
 	st, err = f.Poll(t.Context(), f.room, "ann", old)
 	require.NoError(t, err)

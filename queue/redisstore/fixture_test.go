@@ -213,3 +213,8 @@ func client(t testing.TB, addr string) *redis.Client {
 	t.Cleanup(func() { c.Close() })
 	return c
 }
+
+// scored is a member with a time as its score.
+func scored(at time.Time, member string) redis.Z {
+	return redis.Z{Score: float64(at.UnixMicro()), Member: member}
+}

@@ -28,6 +28,10 @@ func processingPlaceKey(prefix, room string) string {
 	return prefix + ":{" + room + "}:processing:place"
 }
 
+func liftedKey(prefix, room string) string {
+	return prefix + ":{" + room + "}:lifted"
+}
+
 func confKey(prefix, room string) string {
 	return prefix + ":{" + room + "}:conf"
 }

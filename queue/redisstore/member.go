@@ -45,6 +45,11 @@ func (s *Store) Standing(ctx context.Context, room, member string) (queue.Standi
 // they stand there, the line says: they may have entered again since.
 func (s *Store) Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error) {
 	st, err := s.ranked(ctx, room, member, place.Lane)
+	return s.polled(ctx, room, member, st, err)
+}
+
+// polled goes on with a poll that has looked for a member in a lane.
+func (s *Store) polled(ctx context.Context, room, member string, st queue.Standing, err error) (queue.Standing, error) {
 	if errors.Is(err, redis.Nil) {
 		st, err = s.taken(ctx, room, member)
 	}
@@ -71,20 +76,28 @@ func (s *Store) ranked(ctx context.Context, room, member string, lane int) (queu
 		return queue.Standing{}, err
 	}
 	// Scores are below 2^53: a float64 holds them exactly.
-	return queue.Standing{Status: queue.Waiting, Place: queue.Place{Lane: lane, Score: int64(score.Val())}, Rank: rank.Val()}, nil
+	return queue.Standing{
+		Status: queue.Waiting, Place: queue.Place{Lane: lane, Score: int64(score.Val())}, Rank: rank.Val(), InLane: rank.Val(),
+	}, nil
 }
 
 // taken finds a member who is processing. The record says the place; without one
 // that can be read, which reap mends, the script decides.
 func (s *Store) taken(ctx context.Context, room, member string) (queue.Standing, error) {
-	record, err := s.rdb.HGet(ctx, processingPlaceKey(s.prefix, room), member).Result()
-	if err != nil {
+	var record *redis.StringCmd
+	var lifted *redis.FloatCmd
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		record, lifted = p.HGet(ctx, processingPlaceKey(s.prefix, room), member), p.ZScore(ctx, liftedKey(s.prefix, room), member)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return queue.Standing{}, err
 	}
 	st := queue.Standing{Status: queue.Waiting}
-	if _, err := fmt.Sscanf(record, "%d %d ", &st.Place.Lane, &st.Place.Score); err != nil {
+	if _, err := fmt.Sscanf(record.Val(), "%d %d ", &st.Place.Lane, &st.Place.Score); err != nil {
 		return queue.Standing{}, redis.Nil
 	}
+	st.Lifted = lifted.Err() == nil && int64(lifted.Val()) >= st.Place.Score
 	return st, nil
 }
 
@@ -149,6 +162,8 @@ func standing(room, member string, r reply) queue.Standing {
 		Place:      queue.Place{Lane: int(r.int("lane")), Score: r.int("score")},
 		Rank:       r.int("rank"),
 		Total:      r.int("total"),
+		InLane:     r.int("in_lane"),
+		Lifted:     r.int("lifted") == 1,
 		Outcome:    queue.Outcome(r.string("outcome")),
 		OrderID:    r.string("order"),
 		New:        r.int("new") == 1,

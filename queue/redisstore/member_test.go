@@ -233,7 +233,7 @@ func TestPollIsARead(t *testing.T) {
 	before := f.dump()
 	st, err := f.Poll(t.Context(), f.room, "bob", place)
 	require.NoError(t, err)
-	require.Equal(t, queue.Standing{Status: queue.Waiting, Place: place, Rank: 1}, st)
+	require.Equal(t, queue.Standing{Status: queue.Waiting, Place: place, Rank: 1, InLane: 1}, st)
 	require.Equal(t, before, f.dump(), "a poll of somebody who waits writes nothing")
 }
 

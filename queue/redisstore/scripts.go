@@ -25,7 +25,7 @@ var (
 	updateScript    = script("configure", allowedWhenFull, "steps")
 	standingScript  = script("standing", allowedWhenFull, "members")
 	heardScript     = script("heard", allowedWhenFull)
-	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "lanes")
+	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "shares", "lifts", "lanes")
 	issueScript     = script("issue", allowedWhenFull, "members", "steps")
 	reapScript      = script("reap", allowedWhenFull, "members", "steps", "upkeep")
 	pickupScript    = script("pickup", allowedWhenFull, "members")

@@ -95,9 +95,19 @@ func rules(conf hash) queue.Rules {
 		Paused:            conf["paused"] == "1",
 		Draining:          conf["draining"] == "1",
 		OneOrder:          conf["one_order"] == "1",
+		OneLine:           conf["one_line"] == "1",
+		MaxWait:           conf.duration("max_wait"),
 	}
+	var boosts []time.Duration
+	var highest time.Duration
 	for lane := range int(conf.int("lanes")) {
-		r.Weights = append(r.Weights, int(conf.int("weight"+strconv.Itoa(lane))))
+		n := strconv.Itoa(lane)
+		r.Weights = append(r.Weights, int(conf.int("weight"+n)))
+		boosts = append(boosts, conf.duration("boost"+n))
+		highest = max(highest, boosts[lane])
+	}
+	if highest > 0 {
+		r.Boosts = boosts
 	}
 	return r
 }

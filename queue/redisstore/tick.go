@@ -13,7 +13,7 @@ import (
 // that still wait for Issue.
 func (s *Store) Reserve(ctx context.Context, room string, step queue.Step, take queue.Take) (queue.Reservation, error) {
 	r, err := s.run(ctx, reserveScript, room, step.Generation, step.Term, step.Leader, step.Seq,
-		take.Keep, take.Effective, take.Max)
+		take.Keep, take.Effective, take.Max, take.Zone)
 	if err != nil {
 		return queue.Reservation{}, err
 	}
@@ -23,6 +23,9 @@ func (s *Store) Reserve(ctx context.Context, room string, step queue.Step, take 
 		Version:    r.int("version"),
 		Watermarks: r.ints("watermarks"),
 		LastScore:  r.int("last"),
+	}
+	for _, member := range r.list("lifted") {
+		res.Lifted = append(res.Lifted, toString(member))
 	}
 	taken := r.list("taken")
 	for i := 0; i+2 < len(taken); i += 3 {

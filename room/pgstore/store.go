@@ -158,6 +158,11 @@ func write(ctx context.Context, tx pgx.Tx, before room.Room, after room.Settings
 	if same(before.Settings, after) {
 		return before, nil
 	}
+	if before.Generation > 0 { // before that nobody can have entered
+		if err := before.Settings.Continues(after); len(err) > 0 {
+			return room.Room{}, err
+		}
+	}
 	updated, err := scanRoom(tx.QueryRow(ctx, q, before.Name, after))
 	if err != nil {
 		return room.Room{}, err

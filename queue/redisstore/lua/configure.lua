@@ -35,6 +35,16 @@ else
   error('ERR mode must be update, create or drop')
 end
 call('HSET', CONF, 'generation', f(generation), 'version', f(version), unpack(ARGV, 6))
+if mode == 'create' then
+  -- A boosted lane goes on above all that may come back to it, boost or not: who
+  -- came before the loss stays ahead. Where nothing comes back, above its floor.
+  local old = tonumber(call('HGET', CONF, 'restorable_from')) or 0
+  local from = generation > old and math.max(last, now) or 0
+  for lane = 0, 3 do
+    local floor = tonumber(call('HGET', CONF, 'floor' .. lane)) or 0
+    call('HSET', STATE, 'last' .. lane, f(math.max(from, floor)))
+  end
+end
 local c = fields(CONF, 'interval', 'batch')
 if mode == 'create' then
   call('HSET', STATE, 'tat', f(now - c.interval))

@@ -23,10 +23,14 @@ if inside >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then ret
 
 ready_to_write({ DONE_INFO, STATS }, { DONE })
 local score = math.max(S.last + 1, now)
-call('HSET', STATE, 'last', f(score))
+local boost = boost_of(lane)
+-- Boosted or not, a lane's scores only rise: who came first stays ahead in it.
+if boost > 0 then score = math.max(last_in(lane) + 1, now - boost) end
+call('HSET', STATE, 'last', f(math.max(S.last, score)), 'last' .. lane, f(score))
 if score > now then call('HSET', STATE, 'ahead', f(score)) end
 call('ZREM', DONE, member)
 call('HDEL', DONE_INFO, member)
 call('ZADD', LANE[lane], 'NX', f(score), member)
 call('HINCRBY', STATS, 'entered', 1)
+if C.lanes > 1 then call('HINCRBY', STATS, 'entered' .. lane, 1) end
 return standing(member, nil, '1')

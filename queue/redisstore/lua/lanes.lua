@@ -2,22 +2,19 @@
 
 -- walk_lanes chooses up to n members from the fronts of the lanes, passing over
 -- those who have gone silent. It looks at 2,000 members and moves 500 at most.
--- Lanes share by weight (stride scheduling): the lane with the lowest pass is
--- served, then its pass moves on by 1/weight. A lane with nobody left is moved
--- up to the others, so being empty earns no credit.
-local function walk_lanes(n)
+-- First come those whom the longest-wait promise lifts, then the lanes as they
+-- share. Where it is not known who is first in the lane whose turn it is, because
+-- the call has looked enough, nobody else takes that turn: the next call goes on.
+local function walk_lanes(n, zone)
   local since, looked = listen_since(), 0
-  local out = { chosen = {}, silent = {}, left = false }
+  local out = { chosen = {}, silent = {}, lifted = {}, left = false }
 
   local function next_of(w)
     while true do
       local e = w.ahead[w.at]
       if e then return e end
       local size = math.min(500, 2000 - looked, math.max(n - #out.chosen, 16))
-      if w.over or size <= 0 or #out.silent + #out.chosen >= 500 then
-        if not w.over then out.left = true end
-        return nil
-      end
+      if w.over or size <= 0 or #out.silent + #out.chosen >= 500 then return nil end
       local found = call('ZRANGE', LANE[w.lane], w.from, w.from + size - 1, 'WITHSCORES')
       w.over = #found < 2 * size
       w.from, w.ahead, w.at, looked = w.from + #found / 2, {}, 1, looked + #found / 2
@@ -26,7 +23,8 @@ local function walk_lanes(n)
       for i = 1, #found, 2 do members[#members + 1] = found[i] end
       local seen = call('ZMSCORE', SEEN, unpack(members))
       for i, m in ipairs(members) do
-        local entry = { lane = w.lane, member = m, score = f(tonumber(found[2 * i])) }
+        local at = tonumber(found[2 * i])
+        local entry = { lane = w.lane, member = m, at = at, score = f(at) }
         if is_silent(seen[i], since) then
           out.silent[#out.silent + 1] = entry
         else
@@ -35,34 +33,37 @@ local function walk_lanes(n)
       end
     end
   end
+  local function choose(w, e)
+    out.chosen[#out.chosen + 1] = e
+    w.at = w.at + 1
+  end
 
-  local lanes = {}
-  for lane = 0, C.lanes - 1 do
-    local pass = tonumber(call('HGET', STATE, 'pass' .. lane)) or 0
-    local weight = tonumber(call('HGET', CONF, 'weight' .. lane)) or 1
-    lanes[#lanes + 1] = { lane = lane, pass = pass, stride = 1 / weight, from = 0, ahead = {}, at = 1 }
+  local lanes = read_shares()
+  for _ = 1, lift_budget(n) do
+    local e = next_of(lanes[1])
+    local lift = e and lift_of(e, zone)
+    if not lift then break end
+    if lift == 'new' then out.lifted[#out.lifted + 1] = e.member end
+    choose(lanes[1], e)
   end
   while #out.chosen < n do
-    local pick
+    local turn, first, lowest
     for _, w in ipairs(lanes) do
-      if next_of(w) and (not pick or w.pass < pick.pass) then pick = w end
+      local e = next_of(w)
+      if e or not w.over then
+        local pass = pass_of(w, e)
+        if not turn or pass < lowest then turn, first, lowest = w, e, pass end
+      end
     end
-    if not pick then break end
-    out.chosen[#out.chosen + 1] = next_of(pick)
-    pick.at, pick.pass = pick.at + 1, pick.pass + pick.stride
-  end
-
-  local lowest
-  for _, w in ipairs(lanes) do
-    if w.ahead[w.at] or not w.over then
-      out.left = true
-      lowest = math.min(lowest or w.pass, w.pass)
-    end
+    if not first then break end
+    choose(turn, first)
+    turn.pass = turn.pass + turn.stride
   end
   for _, w in ipairs(lanes) do
-    local pass = lowest and math.max(w.pass - lowest, 0) or 0
-    call('HSET', STATE, 'pass' .. w.lane, string.format('%.17g', pass))
+    w.left = w.ahead[w.at] or not w.over
+    out.left = out.left or w.left
   end
+  write_shares(lanes)
   return out
 end
 

@@ -122,6 +122,38 @@ local function waiting_count()
   return n
 end
 
+-- last_in is the highest score given in a lane. Where none is recorded, since the
+-- generation began with a program that did not, it is that of the room.
+local function last_in(lane)
+  return tonumber(call('HGET', STATE, 'last' .. lane)) or S.last
+end
+
+-- boost_of is by how much earlier than now those of a lane stand who enter.
+local function boost_of(lane)
+  return C.one_line == 1 and tonumber(call('HGET', CONF, 'boost' .. lane)) or 0
+end
+
+-- rank_of says how many stand ahead of m and how many stand in line with m: in the
+-- lane, or in all lanes where they are one line. Of equal scores the lower lane
+-- is ahead, as in walk_lanes. The third is the rank in the lane, always.
+local function rank_of(m, lane, score)
+  local rank = call('ZRANK', LANE[lane], m)
+  if C.one_line ~= 1 then return rank, call('ZCARD', LANE[lane]), rank end
+  local ahead = rank
+  for other = 0, C.lanes - 1 do
+    local upto = (other < lane and '' or '(') .. f(score)
+    if other ~= lane then ahead = ahead + call('ZCOUNT', LANE[other], '-inf', upto) end
+  end
+  return ahead, waiting_count(), rank
+end
+
+-- was_lifted tells whether the longest-wait promise has taken the member out of
+-- the place with that score. Lifts of earlier stays are older than it.
+local function was_lifted(m, score)
+  local at = call('ZSCORE', LIFTED, m)
+  return at and tonumber(at) >= score and '1' or '0'
+end
+
 -- standing says where m is, after settle. g is what settle returned.
 local function standing(m, g, is_new)
   local common = { 'sale', f(C.sale), 'now', f(now), 'new', is_new or '0' }
@@ -132,16 +164,17 @@ local function standing(m, g, is_new)
   end
   local lane, score = in_line(m)
   if lane then
-    return answer('WAITING', 'lane', lane, 'score', f(score),
-      'rank', call('ZRANK', LANE[lane], m), 'total', call('ZCARD', LANE[lane]))
+    local rank, total, in_lane = rank_of(m, lane, score)
+    return answer('WAITING', 'lane', lane, 'score', f(score), 'rank', rank, 'total', total, 'in_lane', in_lane)
   end
   lane, score = place_of(PROC_PLACE, m)
   if lane then
-    return answer('WAITING', 'lane', lane, 'score', f(score), 'rank', 0, 'total', call('ZCARD', LANE[lane]) + 1)
+    local total = C.one_line == 1 and waiting_count() or call('ZCARD', LANE[lane])
+    return answer('WAITING', 'lane', lane, 'score', f(score), 'rank', 0, 'total', total + 1, 'lifted', was_lifted(m, score))
   end
   if g then
     return answer(g.claim == '-' and 'READY' or 'CLAIMED', 'lane', g.lane, 'score', f(g.score), 'grant', g.id,
-      'issued', f(g.issued), 'expiry', f(g.expiry), 'picked', g.picked, 'key', g.key)
+      'issued', f(g.issued), 'expiry', f(g.expiry), 'picked', g.picked, 'key', g.key, 'lifted', was_lifted(m, g.score))
   end
   local outcome, _, order = done_of(m)
   if not outcome then return answer('NOT_ENTERED') end

@@ -2,7 +2,8 @@
 --
 -- KEYS is always one room's whole key set, in the order of keys.go. ARGV[1] is
 -- a time in microseconds that only tests pass; '' means the clock of Redis.
--- All times are microseconds, all scores such times or one above the last.
+-- All times are microseconds, all scores such times or one above the last, less
+-- what a lane's boost gives.
 --
 -- Lua has no rollback. So each script checks first and writes last, and what
 -- it will write to is known to have the right type before the first write.
@@ -12,8 +13,9 @@ local SEEN, AWAY, AWAY_PLACE = KEYS[7], KEYS[8], KEYS[9]
 local PROC, PROC_PLACE = KEYS[10], KEYS[11]
 local READY, CLAIMED, GRANTS = KEYS[12], KEYS[13], KEYS[14]
 local DONE, DONE_INFO, STATS = KEYS[15], KEYS[16], KEYS[19]
+local LIFTED = KEYS[18]
 local HASHES = { AWAY_PLACE, PROC_PLACE, GRANTS, DONE_INFO, KEYS[17], STATS }
-local ZSETS = { LANE[0], LANE[1], LANE[2], LANE[3], SEEN, AWAY, PROC, READY, CLAIMED, DONE, KEYS[18] }
+local ZSETS = { LANE[0], LANE[1], LANE[2], LANE[3], SEEN, AWAY, PROC, READY, CLAIMED, DONE, LIFTED }
 local SECOND = 1000000
 
 local call = redis.call
@@ -52,7 +54,7 @@ local function word(i)
 end
 
 local S = fields(STATE, 'time', 'last', 'listen_since', 'heard_at')
-local C = fields(CONF, 'generation', 'sale', 'lanes', 'interval', 'batch', 'done_ttl', 'away_after')
+local C = fields(CONF, 'generation', 'sale', 'lanes', 'interval', 'batch', 'done_ttl', 'away_after', 'one_line')
 
 -- The clock never runs back, but for a step of more than a minute: then it is
 -- Redis that was wrong before, and waiting for it to catch up could take hours.

@@ -3,7 +3,9 @@
 -- go back to their old places if nothing follows. It does not charge the rate.
 --
 -- ARGV: 1 now  2 generation  3 term  4 leader  5 seq  6 keep  7 effective batch  8 max
--- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...};
+--       9 seconds by which the day of the room is ahead of UTC
+-- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...}, and
+-- 'lifted' {member, ...} whom the longest-wait promise took for the first time;
 -- WAIT or FULL with 'wait' in microseconds; STALE with 'term'; INIT; GEN.
 --
 -- Safe to repeat: the same seq answers with its members that still wait for issue.
@@ -11,6 +13,7 @@ local bad = unbegun() or other_generation(number(2))
 if bad then return bad end
 local term, leader, seq, keep = number(3), word(4), number(5), number(6)
 local batch, max = math.min(number(7), C.batch), number(8)
+local zone = number(9) * SECOND
 if batch < 1 or max < 1 or max > 500 then error('ERR batch or max out of range') end
 bad = stale_step(term, leader)
 if bad then return bad end
@@ -52,12 +55,13 @@ if c.capacity > 0 then
   if allowed <= 0 then return answer('FULL', 'wait', f(C.interval / 4)) end
 end
 
-local take = walk_lanes(math.min(allowed, max))
+local take = walk_lanes(math.min(allowed, max), zone)
 leave_lanes(take.silent)
 leave_lanes(take.chosen)
+record_lifts(take.lifted)
 for _, e in ipairs(take.silent) do send_away(e.member, e.lane, tonumber(e.score)) end
 local deadline = now + c.processing_timeout
 local taken = hold(take.chosen, step, deadline)
 local more = take.left and #take.chosen < allowed
 call('HSET', STATE, 'taken_at', f(deadline), 'more', more and '1' or '0')
-return answer(more and 'MORE' or 'OK', 'taken', taken)
+return answer(more and 'MORE' or 'OK', 'taken', taken, 'lifted', take.lifted)

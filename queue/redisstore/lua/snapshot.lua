@@ -10,16 +10,24 @@ local waiting, head, marks = {}, {}, {}
 -- marks_of reads up to 64 members at ranks that grow by the same factor: a
 -- place between two marks is known to a few per cent wherever it is.
 local function marks_of(lane, size)
-  local out, rank = {}, 0
+  local out, rank, last = {}, 0, -1
+  -- In a room that is one line, ranks are those of the line.
+  local function mark(rank, score)
+    for other = 0, C.one_line == 1 and C.lanes - 1 or -1 do
+      local upto = (other < lane and '' or '(') .. f(score)
+      if other ~= lane then rank = rank + call('ZCOUNT', LANE[other], '-inf', upto) end
+    end
+    out[#out + 1], out[#out + 2] = rank, f(score)
+  end
   local factor = math.max(size, 2) ^ (1 / 60)
   while rank < size and #out < 126 do
     local at = call('ZRANGE', LANE[lane], rank, rank, 'WITHSCORES')
-    out[#out + 1], out[#out + 2] = rank, f(tonumber(at[2]))
+    mark(rank, tonumber(at[2]))
+    last = rank
     rank = math.max(rank + 1, math.floor(rank * factor))
   end
-  if size > 0 and out[#out - 1] ~= size - 1 then
-    local at = call('ZRANGE', LANE[lane], -1, -1, 'WITHSCORES')
-    out[#out + 1], out[#out + 2] = size - 1, f(tonumber(at[2]))
+  if size > 0 and last ~= size - 1 then
+    mark(size - 1, tonumber(call('ZRANGE', LANE[lane], -1, -1, 'WITHSCORES')[2]))
   end
   return out
 end

@@ -49,6 +49,7 @@ end
 -- mending entries that have lost their index. (An index entry that has lost
 -- its hash entry is mended when its time comes.)
 local DONE_CAP = 100000
+local LIFTS_KEPT = 2 * 86400 * SECOND -- longer than any day of any time zone
 local function tidy(max, c)
   -- What is forgotten here may be of any place up to the time of its end, or up
   -- to the scores that ran ahead of the time: restore has to know.
@@ -65,6 +66,9 @@ local function tidy(max, c)
   forget(now - C.done_ttl - c.forget_after, max)
   local excess = math.min(call('ZCARD', DONE) - DONE_CAP, max)
   if excess > 0 then forget(now - c.forget_after, excess) end
+
+  local lifts = call('ZRANGEBYSCORE', LIFTED, '-inf', f(now - LIFTS_KEPT), 'LIMIT', 0, max)
+  if #lifts > 0 then call('ZREM', LIFTED, unpack(lifts)) end
 
   local function mend(name, key, has_index, put_back)
     local cursor = 'mend_' .. name
@@ -120,6 +124,7 @@ local function pull_back(max, c)
   bound(AWAY, now)
   bound(SEEN, now)
   bound(DONE, now)
+  bound(LIFTED, now)
   if c.began > now then call('HSET', CONF, 'began', f(now)) end
   if S.heard_at > now then call('HSET', STATE, 'heard_at', f(now)) end
   -- Claims hide the expiries behind them: what is claimed beyond max is bounded
