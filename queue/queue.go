@@ -130,6 +130,9 @@ type Take struct {
 	Effective int
 	// Max is how many this call may take, at most 500.
 	Max int
+	// Stock is a reading that the room has not been told yet; nil: none. It counts
+	// for ten seconds.
+	Stock *StockReading
 }
 
 // Reservation is what one reserve call took, or how long to wait.
@@ -140,6 +143,7 @@ type Reservation struct {
 	Version    int64         // of the settings in force
 	Watermarks []int64       // per lane, the highest score ever granted in this generation
 	LastScore  int64         // the newest score given in this generation
+	Consumed   int64         // orders that have ended grants in this generation
 }
 
 // Decision is what becomes of one candidate: a grant, or a refusal when Grant

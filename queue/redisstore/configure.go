@@ -83,6 +83,8 @@ func confFields(life queue.Life) []confField {
 		{"draining", flag(r.Draining)},
 		{"one_order", flag(r.OneOrder)},
 		{"lanes", itoa(len(r.Weights))},
+		{"stock", r.Stock},
+		{"overbook", itoa(r.Overbook)},
 	}
 	for lane, weight := range r.Weights {
 		out = append(out, confField{"weight" + strconv.Itoa(lane), itoa(weight)})

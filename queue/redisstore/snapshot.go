@@ -45,6 +45,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		Leader:         state["leader"],
 		TickedAt:       state.time("ticked_at"),
 		MemoryFull:     state["memory_full"] == "1",
+		Stock:          stockOf(conf, state),
 	}
 	for name := range stats {
 		snap.Counters[name] = stats.int(name)
@@ -95,6 +96,8 @@ func rules(conf hash) queue.Rules {
 		Paused:            conf["paused"] == "1",
 		Draining:          conf["draining"] == "1",
 		OneOrder:          conf["one_order"] == "1",
+		Stock:             conf["stock"],
+		Overbook:          int(conf.int("overbook")),
 	}
 	for lane := range int(conf.int("lanes")) {
 		r.Weights = append(r.Weights, int(conf.int("weight"+strconv.Itoa(lane))))

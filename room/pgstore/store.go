@@ -106,7 +106,10 @@ func (s *Store) Create(ctx context.Context, name string, settings room.Settings,
 	}
 	var made room.Room
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		var err error
+		err := productExists(ctx, tx, settings.Stock)
+		if err != nil {
+			return err
+		}
 		made, err = scanRoom(tx.QueryRow(ctx, q, name, settings))
 		if errors.Is(err, room.ErrNotFound) { // neither inserted nor revived
 			return room.ErrExists
@@ -157,6 +160,11 @@ func write(ctx context.Context, tx pgx.Tx, before room.Room, after room.Settings
 	}
 	if same(before.Settings, after) {
 		return before, nil
+	}
+	if orNone(after.Stock) != orNone(before.Settings.Stock) {
+		if err := productExists(ctx, tx, after.Stock); err != nil {
+			return room.Room{}, err
+		}
 	}
 	updated, err := scanRoom(tx.QueryRow(ctx, q, before.Name, after))
 	if err != nil {
