@@ -24,6 +24,7 @@ type snapshotView struct {
 	Term           int64            `json:"term"`
 	Leader         string           `json:"leader"`
 	MemoryFull     bool             `json:"memoryFull"`
+	Stock          *stockView       `json:"stock"` // null: none bounds the room
 	Sizes          sizesView        `json:"sizes"`
 	Lanes          []laneView       `json:"lanes"`
 	Counters       map[string]int64 `json:"counters"` // since the generation began
@@ -37,6 +38,13 @@ type sizesView struct {
 	Ready      int64 `json:"ready"`
 	Claimed    int64 `json:"claimed"`
 	Done       int64 `json:"done"`
+}
+
+// stockView is the product that bounds who is let in, as the room was last told.
+type stockView struct {
+	SKU    string     `json:"sku"`
+	Left   *int64     `json:"left"`   // null: not told yet
+	ReadAt *time.Time `json:"readAt"` // null: not told yet
 }
 
 type laneView struct {
@@ -72,7 +80,7 @@ func viewSnapshot(name string, s queue.Snapshot) snapshotView {
 		Sale: s.Sale, Version: s.Version, RedisTime: s.Now.UTC(), BeganAt: s.Began.UTC(),
 		Term: s.Term, Leader: s.Leader, MemoryFull: s.MemoryFull, Counters: s.Counters,
 		Sizes: sizesView{s.Waiting(), s.Away, s.Processing, s.Ready, s.Claimed, s.Done},
-		Lanes: viewLanes(s),
+		Lanes: viewLanes(s), Stock: viewStock(s),
 	}
 	if !s.TickedAt.IsZero() {
 		ticked := s.TickedAt.UTC()
@@ -80,6 +88,18 @@ func viewSnapshot(name string, s queue.Snapshot) snapshotView {
 	}
 	if v.Counters == nil {
 		v.Counters = map[string]int64{}
+	}
+	return v
+}
+
+func viewStock(s queue.Snapshot) *stockView {
+	if s.Rules.Stock == "" {
+		return nil
+	}
+	v := &stockView{SKU: s.Rules.Stock}
+	if !s.Stock.Told.IsZero() {
+		at := s.Stock.Told.UTC()
+		v.Left, v.ReadAt = &s.Stock.Left, &at
 	}
 	return v
 }

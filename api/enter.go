@@ -160,6 +160,8 @@ func entered(st queue.Standing, err error) string {
 		return "full"
 	case errors.Is(err, queue.ErrNotOpen), errors.Is(err, queue.ErrClosed):
 		return "closed"
+	case errors.Is(err, queue.ErrSoldOut):
+		return "sold_out"
 	case errors.Is(err, queue.ErrOrdered):
 		return "ordered"
 	case errors.Is(err, context.Canceled):

@@ -39,6 +39,7 @@ var answers = []struct {
 
 	{queue.ErrNotOpen, "room-not-open", 0},
 	{queue.ErrClosed, "room-closed", 0},
+	{queue.ErrSoldOut, "room-sold-out", 0},
 	{queue.ErrFull, "room-full", 5 * time.Second},
 	{queue.ErrOrdered, "already-ordered", 0},
 	{queue.ErrBusy, "order-in-progress", 0},

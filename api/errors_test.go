@@ -34,6 +34,7 @@ var failures = []struct {
 }{
 	{enter, queue.ErrNotOpen, 403, "room-not-open", ""},
 	{enter, queue.ErrClosed, 403, "room-closed", ""},
+	{enter, queue.ErrSoldOut, 403, "room-sold-out", ""},
 	{enter, queue.ErrFull, 429, "room-full", "5"},
 	{enter, queue.ErrOrdered, 409, "already-ordered", ""},
 	{enter, queue.ErrNoRoom, 503, "unavailable", "1"},

@@ -20,6 +20,9 @@ var (
 	// ErrNotOpen and ErrClosed refuse new members; those in line keep their places.
 	ErrNotOpen = errors.New("queue: the room is not open yet")
 	ErrClosed  = errors.New("queue: the room takes nobody new")
+	// ErrSoldOut means that nothing is left of the product that bounds the room:
+	// it takes nobody new; those in line keep their places.
+	ErrSoldOut = errors.New("queue: the room's product is sold out")
 	// ErrFull means that the line is at its maximum, or Redis at its memory limit.
 	ErrFull = errors.New("queue: the room is full")
 	// ErrOrdered means that the member has ordered in a room that allows one order.

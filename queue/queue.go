@@ -136,6 +136,9 @@ type Take struct {
 	Max int
 	// Zone is how far the room's day is ahead of UTC, in seconds.
 	Zone int
+	// Stock is a reading that the room has not been told yet; nil: none. It counts
+	// for ten seconds.
+	Stock *StockReading
 }
 
 // Reservation is what one reserve call took, or how long to wait.
@@ -147,6 +150,7 @@ type Reservation struct {
 	Version    int64         // of the settings in force
 	Watermarks []int64       // per lane, the highest score ever granted in this generation
 	LastScore  int64         // the newest score given in this generation
+	Consumed   int64         // orders that have ended grants in this generation
 }
 
 // Decision is what becomes of one candidate: a grant, or a refusal when Grant

@@ -5,15 +5,15 @@ import "time"
 // RoomState is what a room is doing, for everybody to see.
 type RoomState string
 
-// The states of a room. SOLD_OUT and OFF belong to stock and switch-off.
+// The states of a room. OFF belongs to switch-off.
 const (
 	NotOpen   RoomState = "NOT_OPEN"  // before opensAt: nobody enters
 	PreQueue  RoomState = "PRE_QUEUE" // between opensAt and admitsAt: people enter, nobody is let through
 	Open      RoomState = "OPEN"
 	Paused    RoomState = "PAUSED"   // people enter, nobody is let through
 	Draining  RoomState = "DRAINING" // nobody enters, those in line are served
-	SoldOut   RoomState = "SOLD_OUT"
-	Closed    RoomState = "CLOSED" // after closesAt: nobody enters, nobody is let through
+	SoldOut   RoomState = "SOLD_OUT" // nothing left of the room's product: nobody enters, nobody is let through
+	Closed    RoomState = "CLOSED"   // after closesAt: nobody enters, nobody is let through
 	Off       RoomState = "OFF"
 	Restoring RoomState = "RESTORING" // after a loss of Redis data: places come back, nobody is let through
 )
@@ -44,7 +44,9 @@ type Rules struct {
 	ClosesAt          time.Time
 	Paused            bool
 	Draining          bool
-	OneOrder          bool // one order per member and sale
+	OneOrder          bool   // one order per member and sale
+	Stock             string // sku of the product whose stock bounds who is let in; empty: none does
+	Overbook          int    // of that stock, in thousandths, 1000 or more; 0 where Stock is empty
 }
 
 // Life is one generation of a room, as Postgres has it, with the rules in
@@ -61,6 +63,7 @@ type Life struct {
 	Settings       []byte   // the whole settings as JSON, for the processes that serve people
 	Floors         []int64  // per lane, the highest score ever admitted before this generation
 	LastScore      int64    // the highest score known to have been given
+	StockLeft      int64    // of Rules.Stock, as of this reading; 0 also where there is no such product
 }
 
 // Progress is how far a room has come: what must survive a loss of Redis data,

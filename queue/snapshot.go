@@ -25,6 +25,7 @@ type Snapshot struct {
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never
 	MemoryFull     bool      // entry is closed because Redis nears its memory limit
+	Stock          StockSnapshot
 }
 
 // LaneSnapshot is one lane of a Snapshot.
@@ -42,7 +43,11 @@ type Mark struct{ Rank, Score int64 }
 
 // State says what the room is doing at now, a time from Redis.
 func (s Snapshot) State(now time.Time) RoomState {
-	return s.Rules.State(now, s.Began, s.Generation > s.RestorableFrom)
+	state := s.Rules.State(now, s.Began, s.Generation > s.RestorableFrom)
+	if s.SoldOut() {
+		return s.soldOut(state, now)
+	}
+	return state
 }
 
 // Waiting is how many stand in line, over all lanes.

@@ -96,23 +96,6 @@ func checkLanes(lanes []Lane) Problems {
 	return wrong
 }
 
-func readStock(v any, _ *string) (*string, Problems) {
-	sku, ok := v.(string)
-	if !ok {
-		return nil, notSKU(v)
-	}
-	return &sku, checkStock(&sku)
-}
-
-func checkStock(sku *string) Problems {
-	if sku != nil && !ValidSKU(*sku) {
-		return notSKU(*sku)
-	}
-	return nil
-}
-
-func notSKU(v any) Problems { return problem("must be null or a product's sku, got %s", got(v)) }
-
 func readURLs(v any, _ []string) ([]string, Problems) {
 	list, ok := v.([]any)
 	if !ok {
@@ -222,6 +205,7 @@ func (s Settings) together() Problems {
 		wrong = append(wrong, Problem{"forgetAfterSeconds", fmt.Sprintf("must be more than settleSeconds (%d), got %d", s.SettleSeconds, s.ForgetAfterSeconds)})
 	}
 	wrong = append(wrong, s.lanesTogether()...)
+	wrong = append(wrong, s.overbooksNothing()...)
 	wrong = append(wrong, inOrder("admitsAt", "opensAt", s.AdmitsAt, s.OpensAt)...)
 	wrong = append(wrong, inOrder("closesAt", "admitsAt", s.ClosesAt, s.AdmitsAt)...)
 	if s.AdmitsAt == nil {

@@ -48,6 +48,7 @@ var fields = []field{
 	flag("directAdmission", func(s *Settings) *bool { return &s.DirectAdmission }),
 	flag("eager", func(s *Settings) *bool { return &s.Eager }),
 	of("stock", func(s *Settings) **string { return &s.Stock }, readStock, checkStock),
+	of("overbook", func(s *Settings) *float64 { return &s.Overbook }, readOverbook, checkOverbook),
 	moment("opensAt", func(s *Settings) **time.Time { return &s.OpensAt }),
 	moment("admitsAt", func(s *Settings) **time.Time { return &s.AdmitsAt }),
 	moment("closesAt", func(s *Settings) **time.Time { return &s.ClosesAt }),

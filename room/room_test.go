@@ -39,6 +39,10 @@ func anySettings(t *rapid.T) room.Settings {
 	s.EnterNeedsTicket = rapid.Bool().Draw(t, "enterNeedsTicket")
 	s.ReturnURLs = rapid.SliceOfN(rapid.StringMatching(`https://[a-z0-9]{1,8}\.example(/[a-z]{1,5})?`), 0, 5).Draw(t, "returnUrls")
 	s.Message = rapid.MapOfN(rapid.StringMatching(`[a-z]{2,3}(-[A-Z]{2})?`), anyText(), 0, 4).Draw(t, "message")
+	if rapid.Bool().Draw(t, "stocked") {
+		sku := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,63}`).Draw(t, "stock")
+		s.Stock, s.Overbook = &sku, float64(between("overbook", 1000, 10_000))/1000
+	}
 	anyTimes(t, &s)
 	return s
 }
@@ -129,7 +133,7 @@ func TestDefaultsAreThoseOfTheContract(t *testing.T) {
 	const want = `{"batchSize":50,"intervalMs":1000,"entryTokenTtlSeconds":300,"pickupTtlSeconds":30,"claimLeaseSeconds":15,
 		"capacity":0,"maxInFlightOrders":0,"maxWaiting":100000,"awayAfterSeconds":120,"forgetAfterSeconds":1800,
 		"processingTimeoutSeconds":5,"doneTtlSeconds":3600,"settleSeconds":40,"lanes":[{"name":"standard","weight":1}],
-		"priority":"ratio","maxWaitSeconds":0,"adaptive":false,"directAdmission":false,"eager":false,"stock":null,
+		"priority":"ratio","maxWaitSeconds":0,"adaptive":false,"directAdmission":false,"eager":false,"stock":null,"overbook":1,
 		"opensAt":null,"admitsAt":null,"closesAt":null,"draw":false,"paused":false,"draining":false,
 		"oneOrderPerMember":false,"enterNeedsTicket":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
 		"returnUrls":[],"message":{}}`
@@ -242,7 +246,7 @@ func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
 		"adaptive": `{"adaptive":true}`, "directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`,
-		"stock": `{"stock":"demo"}`, "draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
+		"draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
 		"priority": `{"priority":"boost"}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
 		"lanes": `{"lanes":[{"name":"vip","weight":2},{"name":"standard","weight":1}]}`,
 	} {
@@ -336,13 +340,15 @@ func TestRulesCarryEverySettingThatScriptsObey(t *testing.T) {
 	s, err := room.Parse([]byte(`{"batchSize":2,"intervalMs":300,"entryTokenTtlSeconds":40,"pickupTtlSeconds":11,"claimLeaseSeconds":12,
 		"processingTimeoutSeconds":13,"awayAfterSeconds":140,"forgetAfterSeconds":150,"doneTtlSeconds":160,"settleSeconds":17,
 		"capacity":18,"maxInFlightOrders":19,"maxWaiting":20,"lanes":[{"name":"a","weight":21}],"opensAt":"2030-01-01T00:00:00Z",
-		"admitsAt":"2030-01-02T00:00:00Z","closesAt":"2030-01-03T00:00:00Z","paused":true,"draining":true,"oneOrderPerMember":true}`))
+		"admitsAt":"2030-01-02T00:00:00Z","closesAt":"2030-01-03T00:00:00Z","paused":true,"draining":true,"oneOrderPerMember":true,
+		"stock":"demo","overbook":1.005}`))
 	require.NoError(t, err)
 	day := func(d int) time.Time { return time.Date(2030, 1, d, 0, 0, 0, 0, time.UTC) }
 	want := queue.Rules{Batch: 2, Interval: 300 * time.Millisecond, TokenTTL: 40 * time.Second, PickupTTL: 11 * time.Second,
 		ClaimLease: 12 * time.Second, ProcessingTimeout: 13 * time.Second, AwayAfter: 140 * time.Second, ForgetAfter: 150 * time.Second,
 		DoneTTL: 160 * time.Second, Settle: 17 * time.Second, Capacity: 18, MaxInFlight: 19, MaxWaiting: 20, Weights: []int{21},
-		OpensAt: day(1), AdmitsAt: day(2), ClosesAt: day(3), Paused: true, Draining: true, OneOrder: true}
+		OpensAt: day(1), AdmitsAt: day(2), ClosesAt: day(3), Paused: true, Draining: true, OneOrder: true,
+		Stock: "demo", Overbook: 1005}
 	require.Empty(t, cmp.Diff(want, s.Rules()))
 	require.True(t, room.Defaults().Rules().OpensAt.IsZero())
 }

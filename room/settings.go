@@ -32,6 +32,7 @@ type Settings struct {
 	DirectAdmission          bool              `json:"directAdmission"`          // straight in while nobody waits
 	Eager                    bool              `json:"eager"`                    // a completed order lets the next one in at once
 	Stock                    *string           `json:"stock"`                    // sku whose stock bounds who is let in; nil: none
+	Overbook                 float64           `json:"overbook"`                 // times that stock are let in; in thousandths
 	OpensAt                  *time.Time        `json:"opensAt"`                  // people enter; nil: always
 	AdmitsAt                 *time.Time        `json:"admitsAt"`                 // people are let through; nil: from opensAt on
 	ClosesAt                 *time.Time        `json:"closesAt"`                 // neither; nil: never
@@ -64,7 +65,7 @@ func Defaults() Settings {
 		MaxWaiting:       100_000,
 		AwayAfterSeconds: 120, ForgetAfterSeconds: 1800,
 		ProcessingTimeoutSeconds: 5, DoneTTLSeconds: 3600, SettleSeconds: 40,
-		Lanes: []Lane{{Name: "standard", Weight: 1}}, Priority: "ratio", TimeZone: "UTC",
+		Lanes: []Lane{{Name: "standard", Weight: 1}}, Priority: "ratio", TimeZone: "UTC", Overbook: 1,
 		Fail: "closed", FailOpenAfterSeconds: 30, Binding: "off",
 		ReturnURLs: []string{}, Message: map[string]string{},
 	}
@@ -152,6 +153,7 @@ func (s Settings) Rules() queue.Rules {
 			boosts = append(boosts, seconds(lane.BoostSeconds))
 		}
 	}
+	stock, overbook := s.bound()
 	return queue.Rules{
 		Batch:             s.BatchSize,
 		Interval:          time.Duration(s.IntervalMs) * time.Millisecond,
@@ -177,6 +179,8 @@ func (s Settings) Rules() queue.Rules {
 		Paused:            s.Paused,
 		Draining:          s.Draining,
 		OneOrder:          s.OneOrderPerMember,
+		Stock:             stock,
+		Overbook:          overbook,
 	}
 }
 

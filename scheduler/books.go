@@ -20,14 +20,14 @@ func (l ledger) down() bool { return l.failures > 0 }
 // readLives reads what Postgres has of all rooms. Rooms that have not changed
 // cost nothing else.
 func (t *term) readLives(ctx context.Context, _ time.Time) {
-	asked := time.Now()
+	asked, before := time.Now(), t.counts()
 	t.spawn(ctx, func(ctx context.Context) then {
 		lives, err := t.Books.Lives(ctx)
-		return func(ctx context.Context) { t.livesRead(ctx, lives, asked, err) }
+		return func(ctx context.Context) { t.livesRead(ctx, lives, asked, before, err) }
 	})
 }
 
-func (t *term) livesRead(ctx context.Context, lives []queue.Life, asked time.Time, err error) {
+func (t *term) livesRead(ctx context.Context, lives []queue.Life, asked time.Time, before map[string]counted, err error) {
 	t.agenda.at(t.read, time.Now().Add(readEvery))
 	if err != nil && !t.readDown && !t.stopping {
 		t.Log.Warn("settings can't be read, the last known stay in force", "error", err)
@@ -42,7 +42,7 @@ func (t *term) livesRead(ctx context.Context, lives []queue.Life, asked time.Tim
 		present[life.Room] = true
 		if r := t.rooms[life.Room]; r == nil {
 			t.adopt(life)
-		} else if r.renew(life, asked) {
+		} else if news, stock := r.renew(life, asked), t.restock(r, life, before[life.Room], asked); news || stock {
 			t.agenda.hasten(r.tick, time.Now())
 		}
 	}
@@ -50,6 +50,7 @@ func (t *term) livesRead(ctx context.Context, lives []queue.Life, asked time.Tim
 		return // what is missing is not known to be gone
 	}
 	t.lives = lives
+	t.readForStock()
 	for name, r := range t.rooms {
 		if !present[name] {
 			t.dismiss(r)

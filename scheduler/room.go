@@ -21,7 +21,8 @@ type room struct {
 	more  bool       // the tick goes on with the same term
 	above int64      // a term that the room has seen and we have not reached
 
-	told *mark
+	told  *mark
+	stock stock
 
 	tick, reap   *entry
 	failures     int // ticks in a row

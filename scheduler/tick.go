@@ -27,6 +27,7 @@ type visit struct {
 	above    int64 // the term that the room has shown us; its next has to be higher
 	due      time.Time
 	start    time.Time
+	stock    *queue.StockReading // that reserve brings; nil: none
 	reserved queue.Reservation
 	since    time.Time // when that was answered
 
@@ -42,7 +43,7 @@ func (t *term) tick(ctx context.Context, r *room, due time.Time) {
 	}
 	v := &visit{
 		room: r, life: r.life, known: r.known, create: r.create, step: r.nextStep(t.number, t.Leader), above: r.above,
-		due: due, start: time.Now(),
+		stock: r.toTell(), due: due, start: time.Now(),
 	}
 	t.reserves++
 	t.spawnForRoom(ctx, func(ctx context.Context) then {
@@ -86,7 +87,9 @@ func (t *term) take(ctx context.Context, v *visit) (err error) {
 		v.step.Seq = 1
 	}
 	// What older calls of ours left in processing belongs to ticks that died.
-	take := queue.Take{Keep: v.step.Seq, Effective: v.life.Rules.Batch, Max: maxTake, Zone: v.life.Rules.ZoneOffset(time.Now())}
+	take := queue.Take{
+		Keep: v.step.Seq, Effective: v.life.Rules.Batch, Max: maxTake, Zone: v.life.Rules.ZoneOffset(time.Now()), Stock: v.stock,
+	}
 	if v.reserved, err = t.Line.Reserve(ctx, v.life.Room, v.step, take); err != nil {
 		return fmt.Errorf("reserve: %w", err)
 	}
@@ -116,6 +119,10 @@ func (t *term) visited(ctx context.Context, v *visit, err error) {
 		t.lostAll(v)
 		t.finish(v, 0)
 		return
+	}
+	r.stock.told(v)
+	if r.awaitsStock() {
+		t.agenda.hasten(t.read, time.Now().Add(shortestSleep))
 	}
 	if r.observe(v.life, v.reserved) {
 		t.Log.Warn("room lost acknowledged state", "room", r.name, "watermarks", v.reserved.Watermarks, "lastScore", v.reserved.LastScore)

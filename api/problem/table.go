@@ -37,6 +37,8 @@ var table = []entry{
 		about: "The waiting room takes nobody before its opening time. Come back then: arriving early and asking often gains nothing."},
 	{code: "room-closed", status: http.StatusForbidden, title: "The room takes nobody new",
 		about: "The sale is over, or the operator is letting those in line finish and takes nobody new. Whoever already has a place keeps it while the room drains."},
+	{code: "room-sold-out", status: http.StatusForbidden, title: "There is nothing left to wait for",
+		about: "What this room sells is sold out, so it takes nobody new. Whoever has a place keeps it, and whoever holds an entry token may still order. If more is put on sale the room opens again by itself; its public status says so."},
 	{code: "member-blocked", status: http.StatusForbidden, title: "You may not enter this room",
 		about: "The operator has excluded this member from the room. Ask the operator if you think that this is a mistake."},
 	{code: "room-not-found", status: http.StatusNotFound, title: "There is no such room",

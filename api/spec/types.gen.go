@@ -126,7 +126,9 @@ type Position struct {
 
 	// RoomState What a room is doing. PRE_QUEUE and PAUSED: people enter, nobody is let through. DRAINING:
 	// nobody enters, those in line are served. RESTORING: after a loss of data, places come back
-	// and nobody is let through. OFF: everybody passes, with a real token.
+	// and nobody is let through. SOLD_OUT: nothing is left of the room's product; nobody enters or is
+	// let through, places are kept, entry tokens may still order, and it ends by itself when more is
+	// put on sale. OFF: everybody passes, with a real token.
 	RoomState RoomState `json:"roomState"`
 
 	// Score The place itself; see the marks of the room
@@ -142,7 +144,9 @@ type Position struct {
 
 // RoomState What a room is doing. PRE_QUEUE and PAUSED: people enter, nobody is let through. DRAINING:
 // nobody enters, those in line are served. RESTORING: after a loss of data, places come back
-// and nobody is let through. OFF: everybody passes, with a real token.
+// and nobody is let through. SOLD_OUT: nothing is left of the room's product; nobody enters or is
+// let through, places are kept, entry tokens may still order, and it ends by itself when more is
+// put on sale. OFF: everybody passes, with a real token.
 type RoomState = queue.RoomState
 
 // RoomStatus What a room is doing, for everybody to see
@@ -167,7 +171,9 @@ type RoomStatus struct {
 
 	// RoomState What a room is doing. PRE_QUEUE and PAUSED: people enter, nobody is let through. DRAINING:
 	// nobody enters, those in line are served. RESTORING: after a loss of data, places come back
-	// and nobody is let through. OFF: everybody passes, with a real token.
+	// and nobody is let through. SOLD_OUT: nothing is left of the room's product; nobody enters or is
+	// let through, places are kept, entry tokens may still order, and it ends by itself when more is
+	// put on sale. OFF: everybody passes, with a real token.
 	RoomState RoomState `json:"roomState"`
 
 	// ServerTime When this was read, at most a second ago but for caches

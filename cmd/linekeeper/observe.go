@@ -126,6 +126,16 @@ func (s *server) show(snap queue.Snapshot) {
 		"ready": float64(snap.Ready), "claimed": float64(snap.Claimed),
 	}, headAge(snap))
 	s.metrics.SetBatch(snap.Room, snap.Rules.Batch)
+	s.metrics.SetStock(snap.Room, stockLeft(snap))
+}
+
+// stockLeft is what the room was last told of its product; nil for none.
+func stockLeft(snap queue.Snapshot) *float64 {
+	if snap.Rules.Stock == "" || snap.Stock.Told.IsZero() {
+		return nil
+	}
+	left := float64(snap.Stock.Left)
+	return &left
 }
 
 // headAge is how many seconds the longest-waiting member has waited.

@@ -51,10 +51,13 @@ func ParseAssignments(args []string) (json.RawMessage, error) {
 	return patch, problemsOf(patch, wrong)
 }
 
-// problemsOf adds what package room has to say of the patch. The defaults are
-// as good a room as any: no value that is right alone clashes with them.
+// problemsOf adds what package room has to say of the patch. The defaults with
+// some product are as good a room as any: no value that is right alone clashes
+// with them.
 func problemsOf(patch []byte, wrong room.Problems) error {
-	_, err := room.MergePatch(room.Defaults(), patch)
+	base, product := room.Defaults(), "demo"
+	base.Stock = &product
+	_, err := room.MergePatch(base, patch)
 	if problems, ok := err.(room.Problems); ok {
 		wrong, err = append(wrong, problems...), nil
 	}

@@ -25,6 +25,7 @@ func TestAssignmentsTakeTheTypesOfTheSettings(t *testing.T) {
 		{[]string{"returnUrls=https://a.example,https://b.example"}, `{"returnUrls":["https://a.example","https://b.example"]}`},
 		{[]string{`returnUrls=["https://a.example"]`}, `{"returnUrls":["https://a.example"]}`},
 		{[]string{`lanes=[{"name":"one","weight":2}]`}, `{"lanes":[{"name":"one","weight":2}]}`},
+		{[]string{"stock=17", "overbook=1.25"}, `{"stock":"17","overbook":1.25}`},
 		{[]string{"priority=ratio"}, `{"priority":"ratio"}`},
 	} {
 		patch, err := cli.ParseAssignments(c.args)
@@ -47,7 +48,8 @@ func TestAssignmentsThatCantBeAreAllToldAtOnce(t *testing.T) {
 		{"batchSize.x=1", "batchSize.x", "has no parts"},
 		{"paused=yes", "paused", "true or false"},
 		{"opensAt=tomorrow", "opensAt", "RFC 3339"},
-		{"stock=17", "stock", "in this version"},
+		{"stock=a b", "stock", "a product's sku"},
+		{"overbook=0.5", "overbook", "from 1 to 10 with at most 3 decimals, got 0.5"},
 		{"draw=true", "draw", "in this version"},
 		{"message.en=\x00", "message.en", "without control"},
 	} {
@@ -72,6 +74,7 @@ func TestNoValueThatIsRightAloneIsRefused(t *testing.T) {
 	for _, arg := range []string{
 		"entryTokenTtlSeconds=15", "claimLeaseSeconds=300", "forgetAfterSeconds=60", "settleSeconds=600",
 		"opensAt=2199-01-01T00:00:00Z", "admitsAt=2000-01-01T00:00:00Z", "closesAt=2000-01-01T00:00:00Z",
+		"overbook=1.2", "stock=",
 	} {
 		_, err := cli.ParseAssignments([]string{arg})
 		require.NoError(t, err, arg)

@@ -89,6 +89,7 @@ var statsRows = table(func(w io.Writer, v struct {
 	TickedAt   *time.Time       `json:"tickedAt"`
 	MemoryFull bool             `json:"memoryFull"`
 	Sizes      map[string]int64 `json:"sizes"`
+	Stock      *stockStats      `json:"stock"`
 	Lanes      []laneStats      `json:"lanes"`
 	Counters   map[string]int64 `json:"counters"`
 }) {
@@ -97,6 +98,9 @@ var statsRows = table(func(w io.Writer, v struct {
 	line(w, "last tick", ago(v.TickedAt, v.RedisTime))
 	if v.MemoryFull {
 		line(w, "memory", "full: nobody new enters")
+	}
+	if v.Stock != nil {
+		line(w, "stock of "+v.Stock.SKU, v.Stock.text(v.RedisTime))
 	}
 	for _, name := range []string{"waiting", "away", "processing", "ready", "claimed", "done"} {
 		line(w, name, v.Sizes[name])
@@ -113,6 +117,20 @@ type laneStats struct {
 	Name     string `json:"name"`
 	Waiting  int64  `json:"waiting"`
 	Admitted int64  `json:"admitted"`
+}
+
+// stockStats is the product that bounds who is let in.
+type stockStats struct {
+	SKU    string     `json:"sku"`
+	Left   *int64     `json:"left"`
+	ReadAt *time.Time `json:"readAt"`
+}
+
+func (s stockStats) text(now time.Time) string {
+	if s.Left == nil {
+		return "not read yet: nobody is let through"
+	}
+	return fmt.Sprintf("%d, read %s", *s.Left, ago(s.ReadAt, now))
 }
 
 func ago(t *time.Time, now time.Time) string {

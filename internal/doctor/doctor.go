@@ -135,6 +135,7 @@ var roomChecks = []roomCheck{
 	{"room space", lines, roomSpace},
 	{"room tick", lines, roomTick},
 	{"room orders", schema, roomOrders},
+	{"room stock", schema, roomStock},
 }
 
 // checkTimeout bounds one check, and the look at everything before them.

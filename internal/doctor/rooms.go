@@ -79,6 +79,7 @@ var meaning = map[queue.RoomState]string{
 	queue.Open:      "people enter and are let through",
 	queue.Paused:    "people enter, nobody is let through",
 	queue.Draining:  "nobody enters, those in line are let through",
+	queue.SoldOut:   "its product is sold out; nobody enters, nobody is let through until there is more",
 	queue.Closed:    "nobody enters, nobody is let through",
 	queue.Restoring: "after a loss of data places come back, nobody is let through",
 }

@@ -14,6 +14,7 @@ type roomView struct {
 	sizes    map[string]float64
 	headAge  float64 // seconds
 	batch    float64
+	stock    *float64 // left of the product that bounds the room; nil: none does, or not read yet
 	lastTick float64 // Unix time; 0: none yet
 }
 
@@ -28,7 +29,7 @@ type roomViews struct {
 	leading bool
 	views   map[string]roomView
 
-	members, headAge, batch, lastTick *prometheus.Desc
+	members, headAge, batch, stock, lastTick *prometheus.Desc
 }
 
 func newRoomViews(rooms, states *limit) *roomViews {
@@ -40,6 +41,7 @@ func newRoomViews(rooms, states *limit) *roomViews {
 		members:  desc("queue_members", "Members in a state. Of the leader only.", "room", "state"),
 		headAge:  desc("queue_head_age_seconds", "How long the first in line has waited. Of the leader only.", "room"),
 		batch:    desc("batch_size", "Members let through per interval at most. Of the leader only.", "room"),
+		stock:    desc("stock_left", "Left of the product that bounds the room, as its scheduler last read it. Of the leader only.", "room"),
 		lastTick: desc("scheduler_last_tick_timestamp_seconds", "When the room was last ticked. Of the leader only.", "room"),
 	}
 }
@@ -55,6 +57,12 @@ func (m *Metrics) SetRoom(room string, sizes map[string]float64, headAge float64
 // SetBatch says how many members of a room are let through per interval.
 func (m *Metrics) SetBatch(room string, n int) {
 	m.view.change(room, func(v *roomView) { v.batch = float64(n) })
+}
+
+// SetStock says what is left of the product that bounds a room; nil where none
+// does, or nobody has read it yet.
+func (m *Metrics) SetStock(room string, left *float64) {
+	m.view.change(room, func(v *roomView) { v.stock = left })
 }
 
 // ForgetRooms drops what was said of rooms other than keep.
@@ -96,7 +104,7 @@ func (rv *roomViews) ticked(room string, at time.Time) {
 
 // Describe lists the metrics.
 func (rv *roomViews) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.lastTick} {
+	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.stock, rv.lastTick} {
 		ch <- d
 	}
 }
@@ -112,6 +120,9 @@ func (rv *roomViews) Collect(ch chan<- prometheus.Metric) {
 		}
 		send(rv.headAge, v.headAge, label)
 		send(rv.batch, v.batch, label)
+		if v.stock != nil {
+			send(rv.stock, *v.stock, label)
+		}
 		if v.lastTick > 0 {
 			send(rv.lastTick, v.lastTick, label)
 		}
@@ -141,5 +152,12 @@ func (rv *roomViews) add(a, b roomView, first bool) roomView {
 	a.headAge = max(a.headAge, b.headAge)
 	a.batch += b.batch
 	a.lastTick = min(a.lastTick, b.lastTick)
+	if b.stock != nil { // of several rooms, the one that sells out first
+		least := *b.stock
+		if a.stock != nil {
+			least = min(least, *a.stock)
+		}
+		a.stock = &least
+	}
 	return a
 }

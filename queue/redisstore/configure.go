@@ -85,6 +85,8 @@ func confFields(life queue.Life) []confField {
 		{"lanes", itoa(len(r.Weights))},
 		{"one_line", flag(r.OneLine)},
 		{"max_wait", micros(r.MaxWait)},
+		{"stock", r.Stock},
+		{"overbook", itoa(r.Overbook)},
 	}
 	for lane, weight := range r.Weights {
 		n := strconv.Itoa(lane)

@@ -46,6 +46,8 @@ func (r reply) refusal() error {
 		return queue.ErrNotOpen
 	case "CLOSED":
 		return queue.ErrClosed
+	case "SOLD_OUT":
+		return queue.ErrSoldOut
 	case "FULL": // of enter; reserve's FULL carries a time to wait
 		if _, waits := r.values["wait"]; !waits {
 			return queue.ErrFull

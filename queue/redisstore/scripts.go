@@ -19,13 +19,13 @@ const (
 )
 
 var (
-	enterScript     = script("enter", refusedWhenFull, "members")
+	enterScript     = script("enter", refusedWhenFull, "members", "stock")
 	restoreScript   = script("restore", refusedWhenFull, "members")
 	createScript    = script("configure", refusedWhenFull, "steps")
 	updateScript    = script("configure", allowedWhenFull, "steps")
 	standingScript  = script("standing", allowedWhenFull, "members")
 	heardScript     = script("heard", allowedWhenFull)
-	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "shares", "lifts", "lanes")
+	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "stock", "shares", "lifts", "lanes")
 	issueScript     = script("issue", allowedWhenFull, "members", "steps")
 	reapScript      = script("reap", allowedWhenFull, "members", "steps", "upkeep")
 	pickupScript    = script("pickup", allowedWhenFull, "members")

@@ -45,6 +45,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		Leader:         state["leader"],
 		TickedAt:       state.time("ticked_at"),
 		MemoryFull:     state["memory_full"] == "1",
+		Stock:          stockOf(conf, state),
 	}
 	for name := range stats {
 		snap.Counters[name] = stats.int(name)
@@ -97,6 +98,8 @@ func rules(conf hash) queue.Rules {
 		OneOrder:          conf["one_order"] == "1",
 		OneLine:           conf["one_line"] == "1",
 		MaxWait:           conf.duration("max_wait"),
+		Stock:             conf["stock"],
+		Overbook:          int(conf.int("overbook")),
 	}
 	var boosts []time.Duration
 	var highest time.Duration

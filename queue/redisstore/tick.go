@@ -12,8 +12,8 @@ import (
 // where the step may not be taken. Repeating a step answers with its members
 // that still wait for Issue.
 func (s *Store) Reserve(ctx context.Context, room string, step queue.Step, take queue.Take) (queue.Reservation, error) {
-	r, err := s.run(ctx, reserveScript, room, step.Generation, step.Term, step.Leader, step.Seq,
-		take.Keep, take.Effective, take.Max, take.Zone)
+	args := []any{step.Generation, step.Term, step.Leader, step.Seq, take.Keep, take.Effective, take.Max, take.Zone}
+	r, err := s.run(ctx, reserveScript, room, append(args, stockArgs(take.Stock)...)...)
 	if err != nil {
 		return queue.Reservation{}, err
 	}
@@ -23,6 +23,7 @@ func (s *Store) Reserve(ctx context.Context, room string, step queue.Step, take 
 		Version:    r.int("version"),
 		Watermarks: r.ints("watermarks"),
 		LastScore:  r.int("last"),
+		Consumed:   r.int("consumed"),
 	}
 	for _, member := range r.list("lifted") {
 		res.Lifted = append(res.Lifted, toString(member))

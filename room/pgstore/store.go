@@ -106,7 +106,10 @@ func (s *Store) Create(ctx context.Context, name string, settings room.Settings,
 	}
 	var made room.Room
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		var err error
+		err := productExists(ctx, tx, settings.Stock)
+		if err != nil {
+			return err
+		}
 		made, err = scanRoom(tx.QueryRow(ctx, q, name, settings))
 		if errors.Is(err, room.ErrNotFound) { // neither inserted nor revived
 			return room.ErrExists
@@ -158,10 +161,8 @@ func write(ctx context.Context, tx pgx.Tx, before room.Room, after room.Settings
 	if same(before.Settings, after) {
 		return before, nil
 	}
-	if before.Generation > 0 { // before that nobody can have entered
-		if err := before.Settings.Continues(after); len(err) > 0 {
-			return room.Room{}, err
-		}
+	if err := mayFollow(ctx, tx, before, after); err != nil {
+		return room.Room{}, err
 	}
 	updated, err := scanRoom(tx.QueryRow(ctx, q, before.Name, after))
 	if err != nil {
@@ -171,6 +172,20 @@ func write(ctx context.Context, tx pgx.Tx, before room.Room, after room.Settings
 		action: "room.update", target: before.Name, version: updated.Version,
 		before: before.Settings, after: updated.Settings,
 	})
+}
+
+// mayFollow tells what keeps settings that are right by themselves from
+// following those of a room.
+func mayFollow(ctx context.Context, tx pgx.Tx, before room.Room, after room.Settings) error {
+	if before.Generation > 0 { // before that nobody can have entered
+		if wrong := before.Settings.Continues(after); len(wrong) > 0 {
+			return wrong
+		}
+	}
+	if orNone(after.Stock) != orNone(before.Settings.Stock) {
+		return productExists(ctx, tx, after.Stock)
+	}
+	return nil
 }
 
 // same compares what would be stored: a nil list and an empty one are equal.

@@ -4,6 +4,7 @@
 --
 -- ARGV: 1 now  2 generation  3 term  4 leader  5 seq  6 keep  7 effective batch  8 max
 --       9 seconds by which the day of the room is ahead of UTC
+--       10 product  11 its stock  12 consumed before that was read; '' each: nothing new
 -- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...}, and
 -- 'lifted' {member, ...} whom the longest-wait promise took for the first time;
 -- WAIT or FULL with 'wait' in microseconds; STALE with 'term'; INIT; GEN.
@@ -15,6 +16,7 @@ local term, leader, seq, keep = number(3), word(4), number(5), number(6)
 local batch, max = math.min(number(7), C.batch), number(8)
 local zone = number(9) * SECOND
 if batch < 1 or max < 1 or max > 500 then error('ERR batch or max out of range') end
+local reading = stock_told(10)
 bad = stale_step(term, leader)
 if bad then return bad end
 
@@ -24,12 +26,14 @@ local mine = f(term) .. ':' .. leader .. ':'
 local step = mine .. f(seq)
 
 local function answer(word, ...)
-  return reply(word, 'version', call('HGET', CONF, 'version'), 'last', f(s.last), 'watermarks', watermarks(), ...)
+  return reply(word, 'version', call('HGET', CONF, 'version'), 'last', f(s.last), 'watermarks', watermarks(),
+    'consumed', f(fields(STATS, 'consumed').consumed), ...)
 end
 if s.term == term and seq == s.seq then return answer('OK', 'taken', held_by(step, s.taken_at)) end
 
 ready_to_write()
 call('HSET', STATE, 'term', f(term), 'leader', leader, 'seq', f(seq), 'eff', f(batch), 'ticked_at', f(now))
+keep_stock(reading)
 if give_back_older(mine, keep) then return answer('MORE') end
 
 local c = fields(CONF, 'paused', 'admits_at', 'closes_at', 'draining', 'began', 'settle', 'restorable_from', 'capacity',
@@ -54,6 +58,10 @@ if c.capacity > 0 then
   allowed = math.min(allowed, c.capacity - inside)
   if allowed <= 0 then return answer('FULL', 'wait', f(C.interval / 4)) end
 end
+
+local free = stock_free()
+if free <= 0 then return answer('FULL', 'wait', f(sold_out() and SECOND or C.interval / 4)) end
+allowed = math.min(allowed, free)
 
 local take = walk_lanes(math.min(allowed, max), zone)
 leave_lanes(take.silent)
