@@ -19,6 +19,7 @@ import (
 	"net/netip"
 
 	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/api/spec"
@@ -97,6 +98,7 @@ type Options struct {
 	Returns   Returns
 	Snapshots Snapshots
 	Hearer    Hearer
+	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
 	Orders    Orders
 	OrderBook OrderBook
@@ -118,8 +120,9 @@ type Options struct {
 // API answers public requests. Run must run beside it.
 type API struct {
 	Options
-	rooms *rooms
-	heard *heartbeats
+	rooms   *rooms
+	heard   *heartbeats
+	healths *healths
 }
 
 // New returns an API of these parts.
@@ -130,13 +133,16 @@ func New(o Options) *API {
 	if o.Ready == nil {
 		o.Ready = func() []string { return nil }
 	}
-	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer)}
+	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer), healths: newHealths(o.Health)}
 }
 
 // Run keeps the list of rooms, and tells the line each second whom this
-// process has heard, until ctx ends; then once more.
+// process has heard and how its orders went, until ctx ends; then once more.
 func (a *API) Run(ctx context.Context) error {
-	return a.heard.run(ctx, a.rooms, a.Log)
+	var g errgroup.Group
+	g.Go(func() error { return a.heard.run(ctx, a.rooms, a.Log) })
+	g.Go(func() error { return a.healths.run(ctx, a.Log) })
+	return g.Wait()
 }
 
 // Handler returns the routes.

@@ -41,6 +41,7 @@ type Rules struct {
 	Paused            bool
 	Draining          bool
 	OneOrder          bool // one order per member and sale
+	Adaptive          bool // the batch follows how orders go
 }
 
 // Life is one generation of a room, as Postgres has it, with the rules in

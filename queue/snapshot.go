@@ -20,11 +20,13 @@ type Snapshot struct {
 	Ready          int64
 	Claimed        int64
 	Done           int64
-	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, steps
+	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, steps, unused
 	Term           int64
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never
 	MemoryFull     bool      // entry is closed because Redis nears its memory limit
+	Health         Health    // of all processes together, while the room is adaptive
+	Tuning         Tuning    // of an adaptive room
 }
 
 // LaneSnapshot is one lane of a Snapshot.
@@ -43,6 +45,15 @@ type Mark struct{ Rank, Score int64 }
 // State says what the room is doing at now, a time from Redis.
 func (s Snapshot) State(now time.Time) RoomState {
 	return s.Rules.State(now, s.Began, s.Generation > s.RestorableFrom)
+}
+
+// InForce is the batch in force: the operator's, or that of an adaptive room's
+// last round. 0: an adaptive room has had none yet.
+func (s Snapshot) InForce() int {
+	if !s.Rules.Adaptive {
+		return s.Rules.Batch
+	}
+	return min(s.Tuning.Batch, s.Rules.Batch)
 }
 
 // Waiting is how many stand in line, over all lanes.

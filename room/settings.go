@@ -167,6 +167,7 @@ func (s Settings) Rules() queue.Rules {
 		Paused:            s.Paused,
 		Draining:          s.Draining,
 		OneOrder:          s.OneOrderPerMember,
+		Adaptive:          s.Adaptive,
 	}
 }
 

@@ -43,6 +43,7 @@ func (t *term) livesRead(ctx context.Context, lives []queue.Life, asked time.Tim
 		if r := t.rooms[life.Room]; r == nil {
 			t.adopt(life)
 		} else if r.renew(life, asked) {
+			t.follows(r)
 			t.agenda.hasten(r.tick, time.Now())
 		}
 	}

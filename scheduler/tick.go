@@ -17,16 +17,21 @@ const issueTries = 4
 // visit is one tick of a room, or one part of a long one, on its way through
 // the calls. It holds copies: the room may get new settings meanwhile.
 type visit struct {
-	room     *room
-	life     queue.Life
-	known    int64 // version of the settings that Redis has; 0: not known
-	create   bool  // life is won in Postgres and not yet begun in Redis
-	won      bool  // this visit has won life
-	begun    bool  // and begun it, instead of reserving
-	step     queue.Step
-	above    int64 // the term that the room has shown us; its next has to be higher
-	due      time.Time
-	start    time.Time
+	room   *room
+	life   queue.Life
+	known  int64 // version of the settings that Redis has; 0: not known
+	create bool  // life is won in Postgres and not yet begun in Redis
+	won    bool  // this visit has won life
+	begun  bool  // and begun it, instead of reserving
+	step   queue.Step
+	above  int64 // the term that the room has shown us; its next has to be higher
+	due    time.Time
+	start  time.Time
+
+	tuned      *tuned // of an adaptive room
+	recall     bool   // tuned is asked for first
+	reservedAt time.Time
+
 	reserved queue.Reservation
 	since    time.Time // when that was answered
 
@@ -42,7 +47,7 @@ func (t *term) tick(ctx context.Context, r *room, due time.Time) {
 	}
 	v := &visit{
 		room: r, life: r.life, known: r.known, create: r.create, step: r.nextStep(t.number, t.Leader), above: r.above,
-		due: due, start: time.Now(),
+		due: due, start: time.Now(), tuned: r.tuned, recall: t.mustRecall(r), reservedAt: r.reservedAt,
 	}
 	t.reserves++
 	t.spawnForRoom(ctx, func(ctx context.Context) then {
@@ -85,8 +90,13 @@ func (t *term) take(ctx context.Context, v *visit) (err error) {
 		}
 		v.step.Seq = 1
 	}
+	if v.recall {
+		if err := t.recall(ctx, v); err != nil {
+			return err
+		}
+	}
 	// What older calls of ours left in processing belongs to ticks that died.
-	take := queue.Take{Keep: v.step.Seq, Effective: v.life.Rules.Batch, Max: maxTake}
+	take := queue.Take{Keep: v.step.Seq, Effective: v.batch(), Max: maxTake}
 	if v.reserved, err = t.Line.Reserve(ctx, v.life.Room, v.step, take); err != nil {
 		return fmt.Errorf("reserve: %w", err)
 	}
@@ -112,6 +122,8 @@ func (t *term) visited(ctx context.Context, v *visit, err error) {
 	t.succeeded(r)
 	t.effect()
 	r.step, r.above = v.step, 0
+	r.reservedAt = time.Now()
+	t.recalled(r, v)
 	if v.begun {
 		t.lostAll(v)
 		t.finish(v, 0)

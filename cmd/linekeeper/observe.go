@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -121,6 +122,15 @@ func (s *server) show(snap queue.Snapshot) {
 		"ready": float64(snap.Ready), "claimed": float64(snap.Claimed),
 	}, headAge(snap))
 	s.metrics.SetBatch(snap.Room, snap.Rules.Batch)
+	s.metrics.SetBatchInForce(snap.Room, snap.InForce(), verdict(snap))
+}
+
+// verdict is that on the last round of an adaptive room; empty of any other.
+func verdict(snap queue.Snapshot) string {
+	if !snap.Rules.Adaptive {
+		return ""
+	}
+	return cmp.Or(snap.Tuning.Verdict, "idle")
 }
 
 // headAge is how many seconds the longest-waiting member has waited.

@@ -88,6 +88,7 @@ var statsRows = table(func(w io.Writer, v struct {
 	RedisTime  time.Time        `json:"redisTime"`
 	TickedAt   *time.Time       `json:"tickedAt"`
 	MemoryFull bool             `json:"memoryFull"`
+	Batch      batchStats       `json:"batch"`
 	Sizes      map[string]int64 `json:"sizes"`
 	Lanes      []laneStats      `json:"lanes"`
 	Counters   map[string]int64 `json:"counters"`
@@ -98,6 +99,7 @@ var statsRows = table(func(w io.Writer, v struct {
 	if v.MemoryFull {
 		line(w, "memory", "full: nobody new enters")
 	}
+	line(w, "batch", v.Batch.text())
 	for _, name := range []string{"waiting", "away", "processing", "ready", "claimed", "done"} {
 		line(w, name, v.Sizes[name])
 	}
@@ -108,6 +110,23 @@ var statsRows = table(func(w io.Writer, v struct {
 		line(w, "counted "+name, v.Counters[name])
 	}
 })
+
+type batchStats struct {
+	Limit   int     `json:"limit"`
+	InForce *int    `json:"inForce"`
+	Verdict *string `json:"verdict"`
+}
+
+// text is the batch in force, and in a room whose batch follows the database why.
+func (b batchStats) text() string {
+	switch {
+	case b.InForce == nil:
+		return fmt.Sprintf("at most %d", b.Limit)
+	case b.Verdict == nil:
+		return fmt.Sprint(*b.InForce)
+	}
+	return fmt.Sprintf("%d of %d, the last round was %s", *b.InForce, b.Limit, *b.Verdict)
+}
 
 type laneStats struct {
 	Name     string `json:"name"`

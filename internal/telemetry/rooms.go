@@ -14,6 +14,8 @@ type roomView struct {
 	sizes    map[string]float64
 	headAge  float64 // seconds
 	batch    float64
+	inForce  float64
+	verdicts map[string]float64 // of an adaptive room: the one on its last round; 1
 	lastTick float64 // Unix time; 0: none yet
 }
 
@@ -28,7 +30,7 @@ type roomViews struct {
 	leading bool
 	views   map[string]roomView
 
-	members, headAge, batch, lastTick *prometheus.Desc
+	members, headAge, batch, inForce, verdict, lastTick *prometheus.Desc
 }
 
 func newRoomViews(rooms, states *limit) *roomViews {
@@ -40,6 +42,8 @@ func newRoomViews(rooms, states *limit) *roomViews {
 		members:  desc("queue_members", "Members in a state. Of the leader only.", "room", "state"),
 		headAge:  desc("queue_head_age_seconds", "How long the first in line has waited. Of the leader only.", "room"),
 		batch:    desc("batch_size", "Members let through per interval at most. Of the leader only.", "room"),
+		inForce:  desc("batch_in_force", "Members let through per interval now: less than batch_size where an adaptive room has come down. Of the leader only.", "room"),
+		verdict:  desc("batch_verdict", "Adaptive rooms by the verdict on their last round: idle, quiet, fair, bad, out. Of the leader only.", "room", "verdict"),
 		lastTick: desc("scheduler_last_tick_timestamp_seconds", "When the room was last ticked. Of the leader only.", "room"),
 	}
 }
@@ -55,6 +59,16 @@ func (m *Metrics) SetRoom(room string, sizes map[string]float64, headAge float64
 // SetBatch says how many members of a room are let through per interval.
 func (m *Metrics) SetBatch(room string, n int) {
 	m.view.change(room, func(v *roomView) { v.batch = float64(n) })
+}
+
+// SetBatchInForce says how many are let through per interval now, and of an
+// adaptive room what its last round was; an empty verdict is no adaptive room.
+func (m *Metrics) SetBatchInForce(room string, n int, verdict string) {
+	var verdicts map[string]float64
+	if verdict != "" {
+		verdicts = map[string]float64{m.words.state.label(verdict): 1}
+	}
+	m.view.change(room, func(v *roomView) { v.inForce, v.verdicts = float64(n), verdicts })
 }
 
 // ForgetRooms drops what was said of rooms other than keep.
@@ -96,7 +110,7 @@ func (rv *roomViews) ticked(room string, at time.Time) {
 
 // Describe lists the metrics.
 func (rv *roomViews) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.lastTick} {
+	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.inForce, rv.verdict, rv.lastTick} {
 		ch <- d
 	}
 }
@@ -112,6 +126,12 @@ func (rv *roomViews) Collect(ch chan<- prometheus.Metric) {
 		}
 		send(rv.headAge, v.headAge, label)
 		send(rv.batch, v.batch, label)
+		if v.inForce > 0 {
+			send(rv.inForce, v.inForce, label)
+		}
+		for verdict, n := range v.verdicts {
+			send(rv.verdict, n, label, verdict)
+		}
 		if v.lastTick > 0 {
 			send(rv.lastTick, v.lastTick, label)
 		}
@@ -133,13 +153,17 @@ func (rv *roomViews) byLabel() map[string]roomView {
 // add joins rooms that share a label: all who wait, and the worst of the ages.
 func (rv *roomViews) add(a, b roomView, first bool) roomView {
 	if first {
-		a = roomView{sizes: map[string]float64{}, lastTick: b.lastTick}
+		a = roomView{sizes: map[string]float64{}, verdicts: map[string]float64{}, lastTick: b.lastTick}
 	}
 	for state, n := range b.sizes {
 		a.sizes[rv.states.label(state)] += n
 	}
 	a.headAge = max(a.headAge, b.headAge)
+	for verdict, n := range b.verdicts {
+		a.verdicts[verdict] += n
+	}
 	a.batch += b.batch
+	a.inForce += b.inForce
 	a.lastTick = min(a.lastTick, b.lastTick)
 	return a
 }

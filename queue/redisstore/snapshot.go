@@ -24,7 +24,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 	if err != nil {
 		return queue.Snapshot{}, err
 	}
-	conf, state, stats := hash(r.hash("conf")), hash(r.hash("state")), hash(r.hash("stats"))
+	conf, state, stats, health := hash(r.hash("conf")), hash(r.hash("state")), hash(r.hash("stats")), hash(r.hash("health"))
 	snap := queue.Snapshot{
 		Room:           room,
 		Generation:     r.int("generation"),
@@ -45,6 +45,8 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		Leader:         state["leader"],
 		TickedAt:       state.time("ticked_at"),
 		MemoryFull:     state["memory_full"] == "1",
+		Health:         healthOf(health),
+		Tuning:         tuningOf(health),
 	}
 	for name := range stats {
 		snap.Counters[name] = stats.int(name)
@@ -95,6 +97,7 @@ func rules(conf hash) queue.Rules {
 		Paused:            conf["paused"] == "1",
 		Draining:          conf["draining"] == "1",
 		OneOrder:          conf["one_order"] == "1",
+		Adaptive:          conf["adaptive"] == "1",
 	}
 	for lane := range int(conf.int("lanes")) {
 		r.Weights = append(r.Weights, int(conf.int("weight"+strconv.Itoa(lane))))

@@ -16,6 +16,7 @@ if g and is_it(g.score) then
   if g.claim ~= '-' then return reply('BUSY', 'wait', f(tonumber(call('ZSCORE', CLAIMED, member)) - now)) end
   ready_to_write()
   drop_grant(member)
+  call('HINCRBY', STATS, 'unused', 1)
   finish(member, outcome, g.id)
   return reply('OK')
 end

@@ -81,6 +81,7 @@ end
 -- nothing but the turn: the old place waits.
 local function expire(m, g)
   drop_grant(m)
+  call('HINCRBY', STATS, 'unused', 1)
   if g.picked == '1' then return finish(m, 'EXPIRED', g.id) end
   send_away(m, g.lane, g.score)
 end
