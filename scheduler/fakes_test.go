@@ -130,6 +130,7 @@ type world struct {
 	barred  map[string]bool
 	counts  func(s *queue.Snapshot) // what a snapshot says of the room's counts
 	tuned   map[string]queue.Tuning
+	hangs   bool          // snapshots never come
 	delay   time.Duration // of every call about a room
 	slow    time.Duration // of every reading of lives and writing of progress
 
@@ -258,36 +259,6 @@ func (w *world) Reap(ctx context.Context, room string) (queue.Reaped, error) {
 		return w.reap(room)
 	}
 	return queue.Reaped{}, nil
-}
-
-// Snapshot knows no more than that the room is there.
-func (w *world) Snapshot(ctx context.Context, room string) (queue.Snapshot, error) {
-	if err := w.pass(ctx); err != nil {
-		return queue.Snapshot{}, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note(call{what: "snapshot", room: room})
-	s := queue.Snapshot{Room: room, Generation: w.inRedis[room].Generation, Now: time.Now(), TickedAt: time.Now(), Tuning: w.tuned[room]}
-	if w.counts != nil {
-		w.counts(&s)
-	}
-	return s, nil
-}
-
-func (w *world) Tune(ctx context.Context, room string, step queue.Step, t queue.Tuning) (bool, error) {
-	if err := w.pass(ctx); err != nil {
-		return false, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note(call{what: "tune", room: room, step: step, tuning: t})
-	if t.Round <= w.tuned[room].Round {
-		return false, nil
-	}
-	t.At = time.Now()
-	w.tuned[room] = t
-	return true, nil
 }
 
 func (w *world) Create(_ context.Context, l queue.Life) error {

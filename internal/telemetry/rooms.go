@@ -16,7 +16,7 @@ type roomView struct {
 	batch    float64
 	inForce  float64
 	verdicts map[string]float64 // of an adaptive room: the one on its last round; 1
-	lastTick float64 // Unix time; 0: none yet
+	lastTick float64            // Unix time; 0: none yet
 }
 
 // roomViews exports what stands in shared Redis, and only while this process
