@@ -244,11 +244,7 @@ func newView(last *view, s queue.Snapshot, err error) (*view, error) {
 // sample is a lane as its pace is measured by.
 func (v *view) sample(lane int) queue.Sample {
 	l := v.Lanes[lane]
-	s := queue.Sample{At: v.Snapshot.Now, Moves: v.moves(v.Snapshot.Now), Waiting: l.Waiting, Admitted: l.Admitted}
-	if len(v.Lanes) == 1 { // who has come and is neither in line nor let through
-		s.Passed = v.Counters["entered"] - l.Waiting - v.Processing - l.Admitted
-	}
-	return s
+	return queue.Sample{At: v.Snapshot.Now, Moves: v.moves(v.Snapshot.Now), Waiting: l.Waiting, Admitted: l.Admitted, Passed: l.Passed}
 }
 
 // moves tells whether the room lets people through at now.

@@ -35,6 +35,7 @@ type LaneSnapshot struct {
 	HeadScore int64 // of the first in line; 0 when nobody waits
 	Watermark int64 // highest score ever granted in this generation
 	Admitted  int64 // grants issued in this generation
+	Passed    int64 // who stood in line and went without a grant, less those who came back
 	Marks     []Mark
 }
 

@@ -55,7 +55,10 @@ end
 local take = walk_lanes(math.min(allowed, max))
 leave_lanes(take.silent)
 leave_lanes(take.chosen)
-for _, e in ipairs(take.silent) do send_away(e.member, e.lane, tonumber(e.score)) end
+for _, e in ipairs(take.silent) do
+  send_away(e.member, e.lane, tonumber(e.score))
+  passed_over(e.lane)
+end
 local deadline = now + c.processing_timeout
 local taken = hold(take.chosen, step, deadline)
 local more = take.left and #take.chosen < allowed
