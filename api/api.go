@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"golang.org/x/sync/errgroup"
@@ -83,6 +84,9 @@ type Observer struct {
 	// restored, passed (restored, behind others who have been let through), or
 	// refused (used, given up, or too old).
 	Restored func(room, result string)
+	// Waited is called for a sample of those who are let through: how long they
+	// were first told that they would wait, and how long they have.
+	Waited func(room string, told, waited time.Duration)
 	Moved    func(ctx context.Context, m Move)
 }
 
@@ -123,6 +127,7 @@ type API struct {
 	rooms   *rooms
 	heard   *heartbeats
 	healths *healths
+	waits   *waits
 }
 
 // New returns an API of these parts.
@@ -133,7 +138,10 @@ func New(o Options) *API {
 	if o.Ready == nil {
 		o.Ready = func() []string { return nil }
 	}
-	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer), healths: newHealths(o.Health)}
+	return &API{
+		Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited),
+	}
 }
 
 // Run keeps the list of rooms, and tells the line each second whom this

@@ -37,6 +37,7 @@ func (s *server) apiObserver() api.Observer {
 	return api.Observer{
 		Entered:  s.metrics.Entered,
 		Restored: s.metrics.Restored,
+		Waited:   s.metrics.Waited,
 		Polled:   func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
 		Moved: func(ctx context.Context, m api.Move) {
 			s.moves.Log(ctx, telemetry.Transition{Member: m.Member, Room: m.Room, Lane: m.Lane, From: m.From, To: m.To,
