@@ -181,7 +181,7 @@ func TestLivesHaveTheSettingsOfTheMomentHoweverOftenTheyAreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 77, batch())
 
-	require.NoError(t, f.Delete(t.Context(), "sale", 0, ann))
+	require.NoError(t, f.Delete(t.Context(), "sale", ann))
 	settings := room.Defaults()
 	settings.BatchSize = 33
 	_, err = f.Create(t.Context(), "sale", settings, ann)
