@@ -25,9 +25,17 @@ type snapshotView struct {
 	Leader         string           `json:"leader"`
 	MemoryFull     bool             `json:"memoryFull"`
 	Stock          *stockView       `json:"stock"` // null: none bounds the room
+	Batch          batchView        `json:"batch"`
 	Sizes          sizesView        `json:"sizes"`
 	Lanes          []laneView       `json:"lanes"`
 	Counters       map[string]int64 `json:"counters"` // since the generation began
+}
+
+// batchView is how many are let through per interval.
+type batchView struct {
+	Limit   int     `json:"limit"`   // the operator's
+	InForce *int    `json:"inForce"` // null: an adaptive room has had no round yet
+	Verdict *string `json:"verdict"` // of an adaptive room; null: nothing to judge by
 }
 
 // sizesView has one number per state of section "States" in package queue.
@@ -85,6 +93,13 @@ func viewSnapshot(name string, s queue.Snapshot) snapshotView {
 	if !s.TickedAt.IsZero() {
 		ticked := s.TickedAt.UTC()
 		v.TickedAt = &ticked
+	}
+	v.Batch.Limit = s.Rules.Batch
+	if n := s.InForce(); n > 0 {
+		v.Batch.InForce = &n
+	}
+	if s.Rules.Adaptive && s.Tuning.Verdict != "" {
+		v.Batch.Verdict = &s.Tuning.Verdict
 	}
 	if v.Counters == nil {
 		v.Counters = map[string]int64{}

@@ -17,8 +17,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/api/spec"
@@ -84,6 +86,9 @@ type Observer struct {
 	// restored, passed (restored, behind others who have been let through), or
 	// refused (used, given up, or too old).
 	Restored func(room, result string)
+	// Waited is called for a sample of those who are let through: how long they
+	// were first told that they would wait, and how long they have.
+	Waited func(room string, told, waited time.Duration)
 	Moved    func(ctx context.Context, m Move)
 }
 
@@ -99,6 +104,7 @@ type Options struct {
 	Returns   Returns
 	Snapshots Snapshots
 	Hearer    Hearer
+	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
 	Orders    Orders
 	OrderBook OrderBook
@@ -120,8 +126,10 @@ type Options struct {
 // API answers public requests. Run must run beside it.
 type API struct {
 	Options
-	rooms *rooms
-	heard *heartbeats
+	rooms   *rooms
+	heard   *heartbeats
+	healths *healths
+	waits   *waits
 }
 
 // New returns an API of these parts.
@@ -132,13 +140,19 @@ func New(o Options) *API {
 	if o.Ready == nil {
 		o.Ready = func() []string { return nil }
 	}
-	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer)}
+	return &API{
+		Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited),
+	}
 }
 
 // Run keeps the list of rooms, and tells the line each second whom this
-// process has heard, until ctx ends; then once more.
+// process has heard and how its orders went, until ctx ends; then once more.
 func (a *API) Run(ctx context.Context) error {
-	return a.heard.run(ctx, a.rooms, a.Log)
+	var g errgroup.Group
+	g.Go(func() error { return a.heard.run(ctx, a.rooms, a.Log) })
+	g.Go(func() error { return a.healths.run(ctx, a.Log) })
+	return g.Wait()
 }
 
 // Handler returns the routes.

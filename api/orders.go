@@ -31,7 +31,7 @@ func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req, err := a.orderRequest(r, g)
+	req, v, err := a.orderRequest(r, g)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,9 @@ func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Items = items(body.Items)
+	attempt := a.healths.begin(v, g)
 	placed, err := a.Orders.Place(r.Context(), req)
+	attempt.end(placed, err)
 	if err != nil {
 		return err
 	}
@@ -54,11 +56,12 @@ func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, orderBody(placed.Order))
 }
 
-// orderRequest is what the token and the room decide about an order.
-func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, error) {
+// orderRequest is what the token and the room decide about an order. The view is
+// nil where there is no room.
+func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, *view, error) {
 	key, err := idempotencyKey(r)
 	if err != nil {
-		return order.Request{}, err
+		return order.Request{}, nil, err
 	}
 	req := order.Request{Grant: g, IdempotencyKey: key}
 	v, err := a.rooms.get(r.Context(), g.Room)
@@ -68,11 +71,11 @@ func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, error
 	case errors.Is(err, queue.ErrNoRoom):
 		req.Lease = lostRoomLease // no claim can be had; an order may be found
 	case err != nil:
-		return order.Request{}, err
+		return order.Request{}, nil, err
 	default:
 		req.Once, req.Lease = v.settings.OneOrderPerMember, v.Rules.ClaimLease
 	}
-	return req, nil
+	return req, v, nil
 }
 
 // lostRoomLease stands in for a setting that Redis has lost with its room.

@@ -18,6 +18,9 @@ import (
 // and a new ticket if theirs does not say where they stand, or ages.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, c caller, v *view, st queue.Standing) error {
 	p := position(v, st)
+	if p.EstimatedWaitSeconds != nil {
+		a.waits.promised(v.Room, st.Place.Score, p.ServerTime, time.Duration(*p.EstimatedWaitSeconds)*time.Second)
+	}
 	status := http.StatusOK
 	if st.New {
 		status = http.StatusCreated
@@ -69,6 +72,7 @@ func (a *API) handOver(ctx context.Context, p *spec.Position, g queue.Grant) err
 	text, expiry := token.Reveal(), g.Expiry.UTC()
 	p.EntryToken, p.EntryTokenExpiresAt = &text, &expiry
 	if first {
+		a.waits.came(g)
 		a.moved(ctx, Move{Room: g.Room, Member: g.Member, From: "READY", To: "READY", Grant: g.ID, Score: g.Place.Score})
 	}
 	return nil

@@ -3,6 +3,7 @@ package api_test
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -258,7 +259,12 @@ func TestThoseWhoLeaveTheLineShortenTheEstimate(t *testing.T) {
 	f.answerOf(ann)
 	for range 12 {
 		// As many as are let through leave from the places before hers.
-		require.NoError(t, f.rdb.ZRemRangeByRank(t.Context(), f.key("lane0"), -11, -2).Err())
+		members, err := f.rdb.ZRange(t.Context(), f.key("lane0"), -11, -2).Result()
+		require.NoError(t, err)
+		for _, m := range members {
+			_, err := f.line.Leave(t.Context(), f.room, m, 0, queue.OutcomeLeft)
+			require.NoError(t, err)
+		}
 		f.pass(time.Second)
 		require.Equal(t, 10, f.tick())
 		f.answerOf(ann)
@@ -266,4 +272,45 @@ func TestThoseWhoLeaveTheLineShortenTheEstimate(t *testing.T) {
 	p := f.answerOf(ann)
 	require.EqualValues(t, 360, *p.Rank)
 	require.InEpsilon(t, 18, float64(*p.EstimatedWaitSeconds), 0.15, "half of those ahead will leave as well")
+}
+
+func TestTheErrorOfTheEstimateIsMeasured(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var ratios []float64
+	f := setUp(t, settings(func(s *room.Settings) { s.BatchSize = 10 }), options(func(o *api.Options) {
+		o.Observer.Waited = func(_ string, told, waited time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			ratios = append(ratios, told.Seconds()/waited.Seconds())
+		}
+	}))
+	f.crowd(100)
+	var tickets []string
+	for range 60 {
+		tickets = append(tickets, f.enter())
+	}
+	second := func() {
+		f.pass(time.Second)
+		f.tick()
+		f.answerOf(tickets[0])
+	}
+	for range 4 {
+		second()
+	}
+	for _, text := range tickets { // who are told for the first time
+		f.poll(text)
+	}
+	for range 14 {
+		second()
+	}
+	for _, text := range tickets {
+		f.poll(text)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	require.NotEmpty(t, ratios, "one in eight of sixty")
+	for _, r := range ratios {
+		require.InDelta(t, 1, r, 0.25, "at a steady rate")
+	}
 }

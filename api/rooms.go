@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -263,19 +262,14 @@ func newView(last *view, s queue.Snapshot, err error) (*view, error) {
 // sample is a lane as its pace is measured by.
 func (v *view) sample(lane int) queue.Sample {
 	l := v.Lanes[lane]
-	s := queue.Sample{At: v.Snapshot.Now, Moves: v.moves(v.Snapshot.Now), Waiting: l.Waiting, Admitted: l.Admitted}
-	// Passed is who has come and is neither in line nor let through.
-	switch {
-	case v.Rules.OneLine: // it moves as a whole
-		s.Waiting, s.Admitted = v.Waiting(), 0
+	s := queue.Sample{At: v.Snapshot.Now, Moves: v.moves(v.Snapshot.Now), Waiting: l.Waiting, Admitted: l.Admitted, Passed: l.Passed}
+	if v.Rules.OneLine { // it moves as a whole
+		s.Waiting, s.Admitted, s.Passed = 0, 0, 0
 		for _, l := range v.Lanes {
+			s.Waiting += l.Waiting
 			s.Admitted += l.Admitted
+			s.Passed += l.Passed
 		}
-		s.Passed = v.Counters["entered"] - s.Waiting - v.Processing - s.Admitted
-	case len(v.Lanes) == 1:
-		s.Passed = v.Counters["entered"] - l.Waiting - v.Processing - l.Admitted
-	default: // who is processing comes and goes, and is in no lane's count
-		s.Passed = v.Counters["entered"+strconv.Itoa(lane)] - l.Waiting - l.Admitted
 	}
 	return s
 }

@@ -140,3 +140,18 @@ func resultOf(err error) Result {
 	}
 	return ResultFailed
 }
+
+// OurFault tells whether an attempt that ended with err was not placed although
+// nothing is wrong with it: the outcome is unknown, the database or the line could
+// not be reached or refused, or something failed that nobody has foreseen. It is
+// what shows that the database is overloaded.
+func OurFault(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch resultOf(err) {
+	case ResultOutcomeUnknown, ResultUnavailable, ResultFailed:
+		return true
+	}
+	return false
+}

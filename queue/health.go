@@ -85,3 +85,20 @@ func (h Health) Since(earlier Health) Health {
 	}
 	return diff
 }
+
+// Report is what one process has counted since its last report.
+type Report struct {
+	Process string // one word; another one after a restart
+	Number  int64  // rises from report to report of a process
+	Health  Health
+}
+
+// Tuning is where the batch of an adaptive room stands, kept with the room so
+// that another leader goes on from there.
+type Tuning struct {
+	Round   int64     // how many rounds were kept; 0: none
+	At      time.Time // Redis time of the last of them
+	Batch   int       // in force since
+	Verdict string    // on it; empty: there was nothing to judge by
+	Memory  []byte    // what its scheduler has to remember, in one line of JSON
+}

@@ -47,6 +47,7 @@ type Rules struct {
 	OneOrder          bool   // one order per member and sale
 	Stock             string // sku of the product whose stock bounds who is let in; empty: none does
 	Overbook          int    // of that stock, in thousandths, 1000 or more; 0 where Stock is empty
+	Adaptive          bool   // the batch follows how orders go
 }
 
 // Life is one generation of a room, as Postgres has it, with the rules in

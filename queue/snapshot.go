@@ -20,12 +20,14 @@ type Snapshot struct {
 	Ready          int64
 	Claimed        int64
 	Done           int64
-	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, lifted, steps
+	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, lifted, steps, unused
 	Term           int64
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never
 	MemoryFull     bool      // entry is closed because Redis nears its memory limit
 	Stock          StockSnapshot
+	Health         Health // of all processes together, while the room is adaptive
+	Tuning         Tuning // of an adaptive room
 }
 
 // LaneSnapshot is one lane of a Snapshot.
@@ -34,6 +36,7 @@ type LaneSnapshot struct {
 	HeadScore int64 // of the first in line; 0 when nobody waits
 	Watermark int64 // highest score ever granted in this generation
 	Admitted  int64 // grants issued in this generation
+	Passed    int64 // who stood in line and went without a grant, less those who came back
 	Marks     []Mark
 }
 
@@ -48,6 +51,15 @@ func (s Snapshot) State(now time.Time) RoomState {
 		return s.soldOut(state, now)
 	}
 	return state
+}
+
+// InForce is the batch in force: the operator's, or that of an adaptive room's
+// last round. 0: an adaptive room has had none yet.
+func (s Snapshot) InForce() int {
+	if !s.Rules.Adaptive {
+		return s.Rules.Batch
+	}
+	return min(s.Tuning.Batch, s.Rules.Batch)
 }
 
 // Waiting is how many stand in line, over all lanes.

@@ -9,7 +9,6 @@ var unbuilt = []struct {
 	detail string
 }{
 	{"priority", func(s Settings) bool { return s.Priority == "lottery" }, `must be "ratio" or "boost" in this version`},
-	{"adaptive", func(s Settings) bool { return s.Adaptive }, "must be false in this version: the batch size is fixed"},
 	{"directAdmission", func(s Settings) bool { return s.DirectAdmission }, "must be false in this version: everybody waits for a tick"},
 	{"eager", func(s Settings) bool { return s.Eager }, "must be false in this version: everybody waits for a tick"},
 	{"draw", func(s Settings) bool { return s.Draw }, "must be false in this version: places go by arrival"},

@@ -245,8 +245,7 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
-		"adaptive": `{"adaptive":true}`, "directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`,
-		"draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
+		"directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`, "draw": `{"draw":true}`,
 		"priority": `{"priority":"boost"}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
 		"lanes": `{"lanes":[{"name":"vip","weight":2},{"name":"standard","weight":1}]}`,
 	} {

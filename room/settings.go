@@ -181,6 +181,7 @@ func (s Settings) Rules() queue.Rules {
 		OneOrder:          s.OneOrderPerMember,
 		Stock:             stock,
 		Overbook:          overbook,
+		Adaptive:          s.Adaptive,
 	}
 }
 

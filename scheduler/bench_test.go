@@ -31,7 +31,7 @@ func BenchmarkThousandRooms(b *testing.B) {
 	var mu sync.Mutex
 	ticked, late := map[string]bool{}, []time.Duration{}
 	s := scheduler.New(scheduler.Config{
-		Line: store, Rooms: store, Books: pgstore.New(db), Admissions: pgstore.New(db), Terms: store.Terms(), Leader: "only",
+		Line: store, Batches: store, Rooms: store, Books: pgstore.New(db), Admissions: pgstore.New(db), Terms: store.Terms(), Leader: "only",
 		NewGrant: uuid.NewString, Log: slog.New(slog.DiscardHandler),
 		Observer: scheduler.Observer{Ticked: func(k scheduler.Tick) {
 			mu.Lock()

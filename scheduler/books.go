@@ -43,6 +43,7 @@ func (t *term) livesRead(ctx context.Context, lives []queue.Life, asked time.Tim
 		if r := t.rooms[life.Room]; r == nil {
 			t.adopt(life)
 		} else if news, stock := r.renew(life, asked), t.restock(r, life, before[life.Room], asked); news || stock {
+			t.follows(r)
 			t.agenda.hasten(r.tick, time.Now())
 		}
 	}

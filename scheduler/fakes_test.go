@@ -128,6 +128,9 @@ type world struct {
 	advance func(rooms []queue.Progress) error
 	read    func() error
 	barred  map[string]bool
+	counts  func(s *queue.Snapshot) // what a snapshot says of the room's counts
+	tuned   map[string]queue.Tuning
+	hangs   bool          // snapshots never come
 	delay   time.Duration // of every call about a room
 	slow    time.Duration // of every reading of lives and writing of progress
 
@@ -142,12 +145,13 @@ type call struct {
 	at        time.Time
 	step      queue.Step
 	take      queue.Take
+	tuning    queue.Tuning
 	decisions []queue.Decision
 	progress  []queue.Progress
 }
 
 func newWorld(rooms ...string) *world {
-	w := &world{lives: map[string]queue.Life{}, inRedis: map[string]queue.Life{}}
+	w := &world{lives: map[string]queue.Life{}, inRedis: map[string]queue.Life{}, tuned: map[string]queue.Tuning{}}
 	for _, r := range rooms {
 		w.lives[r] = life(r)
 		w.inRedis[r] = life(r)

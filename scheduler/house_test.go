@@ -83,7 +83,7 @@ func (h *house) lock(ttl time.Duration) scheduler.Lock {
 // run starts a scheduler and returns what stops it and waits for it.
 func (h *house) run(name string, change ...func(*scheduler.Config)) (stop func()) {
 	c := scheduler.Config{
-		Line: h.Store, Rooms: h.Store, Books: h.books, Admissions: h.books, Terms: h.Terms(), Lock: h.lock(ttl), TTL: ttl,
+		Line: h.Store, Batches: h.Store, Rooms: h.Store, Books: h.books, Admissions: h.books, Terms: h.Terms(), Lock: h.lock(ttl), TTL: ttl,
 		Leader: name, NewGrant: uuid.NewString, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {

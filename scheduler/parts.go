@@ -19,6 +19,16 @@ type Line interface {
 	Reap(ctx context.Context, room string) (queue.Reaped, error)
 }
 
+// Batches keeps where the batches of adaptive rooms stand.
+type Batches interface {
+	// Snapshot reads a room, with what all processes have counted of its orders.
+	Snapshot(ctx context.Context, room string) (queue.Snapshot, error)
+	// Tune keeps a round of the controller, and tells whether it has: not where
+	// that round, or a later one, was kept before. Of the step Seq does not count.
+	// Its errors are those of Reserve.
+	Tune(ctx context.Context, room string, step queue.Step, t queue.Tuning) (kept bool, err error)
+}
+
 // Rooms puts what Postgres holds of a room in force in Redis.
 type Rooms interface {
 	// Create begins life.Generation, which must just have been won by Begin. It

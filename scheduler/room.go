@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/scheduler/controller"
 )
 
 // room is what a term knows of one room.
@@ -24,9 +25,15 @@ type room struct {
 	told  *mark
 	stock stock
 
+	tuned      *tuned // of an adaptive room; nil: not known yet
+	verdict    controller.Verdict
+	reservedAt time.Time // when a reserve last succeeded
+
 	tick, reap   *entry
-	failures     int // ticks in a row
+	tune         *entry // the next round of the controller
+	failures     int    // ticks in a row
 	reapFailures int
+	tuneFailures int
 	overtaken    int // ticks in a row, without a lock
 }
 
@@ -38,6 +45,7 @@ func (t *term) adopt(life queue.Life) {
 	r := &room{name: life.Room, life: life, told: t.told[life.Room]}
 	r.tick = newEntry(func(ctx context.Context, due time.Time) { t.tick(ctx, r, due) })
 	r.reap = newEntry(func(ctx context.Context, _ time.Time) { t.reap(ctx, r) })
+	r.tune = newEntry(func(ctx context.Context, _ time.Time) { t.tune(ctx, r) })
 	t.rooms[r.name] = r
 	now := time.Now()
 	t.agenda.at(r.reap, now)
@@ -50,6 +58,7 @@ func (t *term) dismiss(r *room) {
 	r.gone = true
 	t.agenda.drop(r.tick)
 	t.agenda.drop(r.reap)
+	t.agenda.drop(r.tune)
 	t.held = slices.DeleteFunc(t.held, func(h *room) bool { return h == r })
 	delete(t.rooms, r.name)
 	delete(t.told, r.name)

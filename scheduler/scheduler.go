@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/scheduler/controller"
 )
 
 const (
@@ -37,15 +38,18 @@ const (
 	bookPatience = 3 * patience
 )
 
-// Config is what a scheduler is made of. All but Lock and Observer is needed.
+// Config is what a scheduler is made of. All but Lock, Round and Observer is
+// needed.
 type Config struct {
 	Line       Line
+	Batches    Batches
 	Rooms      Rooms
 	Books      Books
 	Admissions Admissions
 	Terms      Terms
 	Lock       Lock          // nil: tick without leading, beside others who do so
 	TTL        time.Duration // of the lock
+	Round      time.Duration // of the controller of adaptive rooms; 0: controller.RoundLength
 	Leader     string        // names this process in its steps, without spaces; random, new at each start
 	NewGrant   func() string // a new grant id of 128 random bits
 	Log        *slog.Logger
@@ -69,7 +73,12 @@ type Scheduler struct {
 }
 
 // New returns a scheduler; Run makes it work.
-func New(c Config) *Scheduler { return &Scheduler{Config: c, told: map[string]*mark{}} }
+func New(c Config) *Scheduler {
+	if c.Round == 0 {
+		c.Round = controller.RoundLength
+	}
+	return &Scheduler{Config: c, told: map[string]*mark{}}
+}
 
 // Run leads whenever it can, until ctx ends. Then it takes nobody any more,
 // finishes what it has in hand (for a second at most) and lets go of the lock,

@@ -38,7 +38,7 @@ func (s *stage) lock() *fakeLock { return &fakeLock{key: s.key, ttl: ttl} }
 // run starts a scheduler, and returns what ends it and waits for it.
 func (s *stage) run(name string, change ...func(*scheduler.Config)) (end func()) {
 	c := scheduler.Config{
-		Line: s.world, Rooms: s.world, Books: s.world, Admissions: s.world, Terms: s.terms, Lock: s.lock(), TTL: ttl, Leader: name,
+		Line: s.world, Batches: s.world, Rooms: s.world, Books: s.world, Admissions: s.world, Terms: s.terms, Lock: s.lock(), TTL: ttl, Leader: name,
 		NewGrant: func() string {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -17,17 +17,22 @@ const issueTries = 4
 // visit is one tick of a room, or one part of a long one, on its way through
 // the calls. It holds copies: the room may get new settings meanwhile.
 type visit struct {
-	room     *room
-	life     queue.Life
-	known    int64 // version of the settings that Redis has; 0: not known
-	create   bool  // life is won in Postgres and not yet begun in Redis
-	won      bool  // this visit has won life
-	begun    bool  // and begun it, instead of reserving
-	step     queue.Step
-	above    int64 // the term that the room has shown us; its next has to be higher
-	due      time.Time
-	start    time.Time
-	stock    *queue.StockReading // that reserve brings; nil: none
+	room   *room
+	life   queue.Life
+	known  int64 // version of the settings that Redis has; 0: not known
+	create bool  // life is won in Postgres and not yet begun in Redis
+	won    bool  // this visit has won life
+	begun  bool  // and begun it, instead of reserving
+	step   queue.Step
+	above  int64 // the term that the room has shown us; its next has to be higher
+	due    time.Time
+	start  time.Time
+
+	stock      *queue.StockReading // that reserve brings; nil: none
+	tuned      *tuned              // of an adaptive room
+	recall     bool                // tuned is asked for first
+	reservedAt time.Time
+
 	reserved queue.Reservation
 	since    time.Time // when that was answered
 
@@ -43,7 +48,7 @@ func (t *term) tick(ctx context.Context, r *room, due time.Time) {
 	}
 	v := &visit{
 		room: r, life: r.life, known: r.known, create: r.create, step: r.nextStep(t.number, t.Leader), above: r.above,
-		stock: r.toTell(), due: due, start: time.Now(),
+		due: due, start: time.Now(), stock: r.toTell(), tuned: r.tuned, recall: t.mustRecall(r), reservedAt: r.reservedAt,
 	}
 	t.reserves++
 	t.spawnForRoom(ctx, func(ctx context.Context) then {
@@ -86,9 +91,14 @@ func (t *term) take(ctx context.Context, v *visit) (err error) {
 		}
 		v.step.Seq = 1
 	}
+	if v.recall {
+		if err := t.recall(ctx, v); err != nil {
+			return err
+		}
+	}
 	// What older calls of ours left in processing belongs to ticks that died.
 	take := queue.Take{
-		Keep: v.step.Seq, Effective: v.life.Rules.Batch, Max: maxTake, Zone: v.life.Rules.ZoneOffset(time.Now()), Stock: v.stock,
+		Keep: v.step.Seq, Effective: v.batch(), Max: maxTake, Zone: v.life.Rules.ZoneOffset(time.Now()), Stock: v.stock,
 	}
 	if v.reserved, err = t.Line.Reserve(ctx, v.life.Room, v.step, take); err != nil {
 		return fmt.Errorf("reserve: %w", err)
@@ -115,6 +125,8 @@ func (t *term) visited(ctx context.Context, v *visit, err error) {
 	t.succeeded(r)
 	t.effect()
 	r.step, r.above = v.step, 0
+	r.reservedAt = time.Now()
+	t.recalled(r, v)
 	if v.begun {
 		t.lostAll(v)
 		t.finish(v, 0)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -36,6 +37,7 @@ func (s *server) apiObserver() api.Observer {
 	return api.Observer{
 		Entered:  s.metrics.Entered,
 		Restored: s.metrics.Restored,
+		Waited:   s.metrics.Waited,
 		Polled:   func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
 		Moved: func(ctx context.Context, m api.Move) {
 			s.moves.Log(ctx, telemetry.Transition{Member: m.Member, Room: m.Room, Lane: m.Lane, From: m.From, To: m.To,
@@ -126,6 +128,7 @@ func (s *server) show(snap queue.Snapshot) {
 		"ready": float64(snap.Ready), "claimed": float64(snap.Claimed),
 	}, headAge(snap))
 	s.metrics.SetBatch(snap.Room, snap.Rules.Batch)
+	s.metrics.SetBatchInForce(snap.Room, snap.InForce(), verdict(snap))
 	s.metrics.SetStock(snap.Room, stockLeft(snap))
 }
 
@@ -136,6 +139,14 @@ func stockLeft(snap queue.Snapshot) *float64 {
 	}
 	left := float64(snap.Stock.Left)
 	return &left
+}
+
+// verdict is that on the last round of an adaptive room; empty of any other.
+func verdict(snap queue.Snapshot) string {
+	if !snap.Rules.Adaptive {
+		return ""
+	}
+	return cmp.Or(snap.Tuning.Verdict, "idle")
 }
 
 // headAge is how many seconds the longest-waiting member has waited.

@@ -195,7 +195,7 @@ func (s *server) scheduler(leads *leadership) *scheduler.Scheduler {
 		lock = scheduler.NewLock(s.conf.KeyPrefix+":leader", s.conf.LeaderTTL, goredis.NewPool(s.locks))
 	}
 	return scheduler.New(scheduler.Config{
-		Line: s.line, Rooms: s.line, Books: s.rooms, Admissions: s.rooms, Terms: s.line.Terms(),
+		Line: s.line, Batches: s.line, Rooms: s.line, Books: s.rooms, Admissions: s.rooms, Terms: s.line.Terms(),
 		Lock: lock, TTL: s.conf.LeaderTTL, Leader: credential.NewMember(), NewGrant: credential.NewGrantID,
 		Log: s.log, Observer: s.schedulerObserver(leads),
 	})
@@ -203,7 +203,7 @@ func (s *server) scheduler(leads *leadership) *scheduler.Scheduler {
 
 func (s *server) publicHandler() (*api.API, http.Handler) {
 	a := api.New(api.Options{
-		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Books: s.rooms,
+		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Health: s.line, Books: s.rooms,
 		Orders: order.New(s.line, s.orders, order.Options{Log: s.log, Began: s.metrics.OrderBegan,
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,

@@ -88,6 +88,7 @@ var statsRows = table(func(w io.Writer, v struct {
 	RedisTime  time.Time        `json:"redisTime"`
 	TickedAt   *time.Time       `json:"tickedAt"`
 	MemoryFull bool             `json:"memoryFull"`
+	Batch      batchStats       `json:"batch"`
 	Sizes      map[string]int64 `json:"sizes"`
 	Stock      *stockStats      `json:"stock"`
 	Lanes      []laneStats      `json:"lanes"`
@@ -102,6 +103,7 @@ var statsRows = table(func(w io.Writer, v struct {
 	if v.Stock != nil {
 		line(w, "stock of "+v.Stock.SKU, v.Stock.text(v.RedisTime))
 	}
+	line(w, "batch", v.Batch.text())
 	for _, name := range []string{"waiting", "away", "processing", "ready", "claimed", "done"} {
 		line(w, name, v.Sizes[name])
 	}
@@ -112,6 +114,23 @@ var statsRows = table(func(w io.Writer, v struct {
 		line(w, "counted "+name, v.Counters[name])
 	}
 })
+
+type batchStats struct {
+	Limit   int     `json:"limit"`
+	InForce *int    `json:"inForce"`
+	Verdict *string `json:"verdict"`
+}
+
+// text is the batch in force, and in a room whose batch follows the database why.
+func (b batchStats) text() string {
+	switch {
+	case b.InForce == nil:
+		return fmt.Sprintf("at most %d", b.Limit)
+	case b.Verdict == nil:
+		return fmt.Sprint(*b.InForce)
+	}
+	return fmt.Sprintf("%d of %d, the last round was %s", *b.InForce, b.Limit, *b.Verdict)
+}
 
 type laneStats struct {
 	Name     string `json:"name"`

@@ -11,7 +11,7 @@ import (
 type line struct {
 	entries, departures, admissions, grants, polls, restores *prometheus.CounterVec
 	lifts                                                    *prometheus.CounterVec
-	waits                                                    *prometheus.HistogramVec
+	waits, estimates                                         *prometheus.HistogramVec
 }
 
 func newLine(f promauto.Factory) line {
@@ -23,10 +23,17 @@ func newLine(f promauto.Factory) line {
 		grants:     f.NewCounterVec(counter("grants_total", "What happened to grants."), []string{"room", "event"}),
 		waits: f.NewHistogramVec(histogram("wait_seconds", "From enter to being let through.",
 			prometheus.ExponentialBuckets(1, 2, 14)), []string{"room", "lane"}),
+		estimates: f.NewHistogramVec(histogram("wait_estimate_ratio",
+			"The wait that members were first told, divided by the one they had; of a sample of those let through. 1 is right.",
+			estimateBuckets), []string{"room"}),
 		polls:    f.NewCounterVec(counter("polls_total", "Polls, by the status answered."), []string{"room", "status"}),
 		restores: f.NewCounterVec(counter("restores_total", "Tickets of places that Redis has lost, by what became of them."), []string{"room", "result"}),
 	}
 }
+
+// estimateBuckets have the fifth to either side that the estimate is to be
+// within, and go as far as one that is off by a factor of ten.
+var estimateBuckets = []float64{.1, .25, .5, .67, .8, .9, 1, 1.1, 1.2, 1.5, 2, 4, 10}
 
 // Entered counts a call of enter and how it ended.
 func (m *Metrics) Entered(room, result string) {
@@ -52,6 +59,13 @@ func (m *Metrics) Lifted(room string, n int) {
 	if n > 0 {
 		m.line.lifts.WithLabelValues(m.rooms.label(room)).Add(float64(n))
 	}
+}
+
+// Waited compares the wait that a member was told with the one that came of it.
+// Both count as a second at least: answers have whole seconds.
+func (m *Metrics) Waited(room string, told, waited time.Duration) {
+	ratio := max(told, time.Second).Seconds() / max(waited, time.Second).Seconds()
+	m.line.estimates.WithLabelValues(m.rooms.label(room)).Observe(ratio)
 }
 
 // Granted counts an event (issued, claimed, released, ...) of n grants.

@@ -15,7 +15,9 @@ type roomView struct {
 	headAge  float64 // seconds
 	batch    float64
 	stock    *float64 // left of the product that bounds the room; nil: none does, or not read yet
-	lastTick float64 // Unix time; 0: none yet
+	inForce  float64
+	verdicts map[string]float64 // of an adaptive room: the one on its last round; 1
+	lastTick float64            // Unix time; 0: none yet
 }
 
 // roomViews exports what stands in shared Redis, and only while this process
@@ -29,7 +31,7 @@ type roomViews struct {
 	leading bool
 	views   map[string]roomView
 
-	members, headAge, batch, stock, lastTick *prometheus.Desc
+	members, headAge, batch, inForce, verdict, stock, lastTick *prometheus.Desc
 }
 
 func newRoomViews(rooms, states *limit) *roomViews {
@@ -42,6 +44,8 @@ func newRoomViews(rooms, states *limit) *roomViews {
 		headAge:  desc("queue_head_age_seconds", "How long the first in line has waited. Of the leader only.", "room"),
 		batch:    desc("batch_size", "Members let through per interval at most. Of the leader only.", "room"),
 		stock:    desc("stock_left", "Left of the product that bounds the room, as its scheduler last read it. Of the leader only.", "room"),
+		inForce:  desc("batch_in_force", "Members let through per interval now: less than batch_size where an adaptive room has come down. Of the leader only.", "room"),
+		verdict:  desc("batch_verdict", "Adaptive rooms by the verdict on their last round: idle, quiet, fair, bad, out. Of the leader only.", "room", "verdict"),
 		lastTick: desc("scheduler_last_tick_timestamp_seconds", "When the room was last ticked. Of the leader only.", "room"),
 	}
 }
@@ -63,6 +67,16 @@ func (m *Metrics) SetBatch(room string, n int) {
 // does, or nobody has read it yet.
 func (m *Metrics) SetStock(room string, left *float64) {
 	m.view.change(room, func(v *roomView) { v.stock = left })
+}
+
+// SetBatchInForce says how many are let through per interval now, and of an
+// adaptive room what its last round was; an empty verdict is no adaptive room.
+func (m *Metrics) SetBatchInForce(room string, n int, verdict string) {
+	var verdicts map[string]float64
+	if verdict != "" {
+		verdicts = map[string]float64{m.words.state.label(verdict): 1}
+	}
+	m.view.change(room, func(v *roomView) { v.inForce, v.verdicts = float64(n), verdicts })
 }
 
 // ForgetRooms drops what was said of rooms other than keep.
@@ -104,7 +118,7 @@ func (rv *roomViews) ticked(room string, at time.Time) {
 
 // Describe lists the metrics.
 func (rv *roomViews) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.stock, rv.lastTick} {
+	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.inForce, rv.verdict, rv.stock, rv.lastTick} {
 		ch <- d
 	}
 }
@@ -122,6 +136,12 @@ func (rv *roomViews) Collect(ch chan<- prometheus.Metric) {
 		send(rv.batch, v.batch, label)
 		if v.stock != nil {
 			send(rv.stock, *v.stock, label)
+		}
+		if v.inForce > 0 {
+			send(rv.inForce, v.inForce, label)
+		}
+		for verdict, n := range v.verdicts {
+			send(rv.verdict, n, label, verdict)
 		}
 		if v.lastTick > 0 {
 			send(rv.lastTick, v.lastTick, label)
@@ -144,13 +164,17 @@ func (rv *roomViews) byLabel() map[string]roomView {
 // add joins rooms that share a label: all who wait, and the worst of the ages.
 func (rv *roomViews) add(a, b roomView, first bool) roomView {
 	if first {
-		a = roomView{sizes: map[string]float64{}, lastTick: b.lastTick}
+		a = roomView{sizes: map[string]float64{}, verdicts: map[string]float64{}, lastTick: b.lastTick}
 	}
 	for state, n := range b.sizes {
 		a.sizes[rv.states.label(state)] += n
 	}
 	a.headAge = max(a.headAge, b.headAge)
+	for verdict, n := range b.verdicts {
+		a.verdicts[verdict] += n
+	}
 	a.batch += b.batch
+	a.inForce += b.inForce
 	a.lastTick = min(a.lastTick, b.lastTick)
 	if b.stock != nil { // of several rooms, the one that sells out first
 		least := *b.stock

@@ -14,7 +14,7 @@ import (
 // ofRooms counts the series that only a leader exports.
 func ofRooms(series map[string]string) (n int) {
 	for name := range series {
-		for _, metric := range []string{"queue_", "batch_size", "scheduler_last_tick"} {
+		for _, metric := range []string{"queue_", "batch_", "scheduler_last_tick"} {
 			if strings.HasPrefix(name, metric) {
 				n++
 			}
@@ -26,6 +26,7 @@ func ofRooms(series map[string]string) (n int) {
 func tell(m *telemetry.Metrics, room string) {
 	m.SetRoom(room, map[string]float64{"waiting": 1}, 1)
 	m.SetBatch(room, 50)
+	m.SetBatchInForce(room, 7, "bad")
 	m.Ticked(room, "ok", 0, time.Unix(1000, 0))
 }
 
@@ -36,9 +37,9 @@ func TestOnlyTheLeaderExportsRooms(t *testing.T) {
 	require.Zero(t, ofRooms(scrape(t, m)), "before it leads")
 	m.Led(1, true)
 	tell(m, "a")
-	require.Equal(t, 4, ofRooms(scrape(t, m)))
+	require.Equal(t, 6, ofRooms(scrape(t, m)))
 	m.Led(2, true)
-	require.Equal(t, 4, ofRooms(scrape(t, m)), "a new term of the same leader forgets nothing")
+	require.Equal(t, 6, ofRooms(scrape(t, m)), "a new term of the same leader forgets nothing")
 	m.Led(2, false)
 	require.Zero(t, ofRooms(scrape(t, m)), "after it led")
 	tell(m, "a")
@@ -57,7 +58,7 @@ func TestRoomsThatAreGoneAreForgotten(t *testing.T) {
 	}
 	m.ForgetRooms([]string{"b"})
 	got := scrape(t, m)
-	require.Equal(t, 4, ofRooms(got))
+	require.Equal(t, 6, ofRooms(got))
 	require.Contains(t, got, `batch_size{room="b"}`)
 	m.ForgetAll()
 	require.Zero(t, ofRooms(scrape(t, m)))
@@ -81,6 +82,7 @@ func TestRoomsBeyondTheLimitAddUp(t *testing.T) {
 		room := fmt.Sprintf("r%03d", i)
 		m.SetRoom(room, map[string]float64{"waiting": float64(i)}, float64(500-i))
 		m.SetBatch(room, 10)
+		m.SetBatchInForce(room, 3, []string{"quiet", "bad", ""}[i%3])
 		m.Ticked(room, "ok", 0, time.Unix(int64(1000-i), 0))
 	}
 	for range 2 { // the second scrape must not give another answer
@@ -89,6 +91,8 @@ func TestRoomsBeyondTheLimitAddUp(t *testing.T) {
 		require.Equal(t, "603", got[`queue_members{room="other",state="waiting"}`], "200 + 201 + 202 wait")
 		require.Equal(t, "300", got[`queue_head_age_seconds{room="other"}`], "the longest wait")
 		require.Equal(t, "30", got[`batch_size{room="other"}`])
+		require.Equal(t, "9", got[`batch_in_force{room="other"}`])
+		require.Equal(t, "1", got[`batch_verdict{room="other",verdict="bad"}`], "of 200, 201 and 202, the second; the third is not adaptive")
 		require.Equal(t, "798", got[`scheduler_last_tick_timestamp_seconds{room="other"}`], "the oldest tick")
 	}
 }

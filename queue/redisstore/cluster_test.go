@@ -106,7 +106,7 @@ func wholeLife(t *testing.T, s *Store, room string) {
 	}
 	life := queue.Life{Room: room, Generation: 1, Sale: 1, RestorableFrom: 1, Version: 1, Settings: []byte("{}"), Floors: make([]int64, queue.MaxLanes),
 		Rules: queue.Rules{Batch: 4, Interval: 100 * time.Millisecond, TokenTTL: time.Minute, PickupTTL: time.Second, ClaimLease: time.Minute,
-			ProcessingTimeout: time.Minute, AwayAfter: time.Minute, ForgetAfter: time.Minute, DoneTTL: time.Minute, MaxWaiting: 100, Weights: []int{2, 1}}}
+			ProcessingTimeout: time.Minute, AwayAfter: time.Minute, ForgetAfter: time.Minute, DoneTTL: time.Minute, MaxWaiting: 100, Weights: []int{2, 1}, Adaptive: true}}
 	must(s.Probe(ctx))
 	must(s.Create(ctx, life))
 	life.Version = 2
@@ -121,6 +121,9 @@ func wholeLife(t *testing.T, s *Store, room string) {
 	_, err = s.Reap(ctx, room) // makes seen, which is then refreshed
 	must(err)
 	must(s.Heard(ctx, room, members))
+	must(s.AddHealth(ctx, room, queue.Report{Process: "p", Number: 1, Health: queue.Health{Failed: 1}}))
+	_, err = s.Tune(ctx, room, queue.Step{Generation: 1, Term: term, Leader: "a"}, queue.Tuning{Round: 1, Batch: 4, Memory: []byte("{}")})
+	must(err)
 
 	step := queue.Step{Generation: 1, Term: term, Leader: "a", Seq: 1}
 	taken, err := s.Reserve(ctx, room, step, queue.Take{Keep: 1, Effective: 4, Max: 500})

@@ -82,6 +82,7 @@ func confFields(life queue.Life) []confField {
 		{"paused", flag(r.Paused)},
 		{"draining", flag(r.Draining)},
 		{"one_order", flag(r.OneOrder)},
+		{"adaptive", flag(r.Adaptive)},
 		{"lanes", itoa(len(r.Weights))},
 		{"one_line", flag(r.OneLine)},
 		{"max_wait", micros(r.MaxWait)},

@@ -33,6 +33,8 @@ var (
 	releaseScript   = script("release", allowedWhenFull, "members")
 	consumeScript   = script("consume", allowedWhenFull, "members")
 	leaveScript     = script("leave", allowedWhenFull, "members")
+	healthScript    = script("health", allowedWhenFull)
+	tuneScript      = script("tune", allowedWhenFull, "steps")
 	snapshotScript  = script("snapshot", readsOnly)
 	raiseTermScript = redis.NewScript(mustRead("raise"))
 )

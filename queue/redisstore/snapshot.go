@@ -24,7 +24,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 	if err != nil {
 		return queue.Snapshot{}, err
 	}
-	conf, state, stats := hash(r.hash("conf")), hash(r.hash("state")), hash(r.hash("stats"))
+	conf, state, stats, health := hash(r.hash("conf")), hash(r.hash("state")), hash(r.hash("stats")), hash(r.hash("health"))
 	snap := queue.Snapshot{
 		Room:           room,
 		Generation:     r.int("generation"),
@@ -46,6 +46,8 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		TickedAt:       state.time("ticked_at"),
 		MemoryFull:     state["memory_full"] == "1",
 		Stock:          stockOf(conf, state),
+		Health:         healthOf(health),
+		Tuning:         tuningOf(health),
 	}
 	for name := range stats {
 		snap.Counters[name] = stats.int(name)
@@ -56,7 +58,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		snap.Lanes = append(snap.Lanes, queue.LaneSnapshot{
 			Waiting: waiting[lane], HeadScore: head[lane],
 			Watermark: state.int("watermark" + n), Admitted: stats.int("admitted" + n),
-			Marks: marksOf(all, lane),
+			Passed: stats.int("gone"+n) - stats.int("back"+n), Marks: marksOf(all, lane),
 		})
 	}
 	return snap, nil
@@ -100,6 +102,7 @@ func rules(conf hash) queue.Rules {
 		MaxWait:           conf.duration("max_wait"),
 		Stock:             conf["stock"],
 		Overbook:          int(conf.int("overbook")),
+		Adaptive:          conf["adaptive"] == "1",
 	}
 	var boosts []time.Duration
 	var highest time.Duration

@@ -159,3 +159,32 @@ func TestSchedulersThatAdvanceAtOnceNeverDeadlock(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// What is remembered of settings is never what was in force before: neither
+// after a change, nor where a room is made again and counts its versions anew.
+func TestLivesHaveTheSettingsOfTheMomentHoweverOftenTheyAreRead(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	batch := func() int {
+		t.Helper()
+		lives, err := f.Lives(t.Context())
+		require.NoError(t, err)
+		require.Len(t, lives, 1)
+		return lives[0].Rules.Batch
+	}
+	before := batch()
+	require.Equal(t, before, batch())
+	_, err := f.Update(t.Context(), "sale", 0, func(s room.Settings) (room.Settings, error) {
+		s.BatchSize = 77
+		return s, nil
+	}, ann)
+	require.NoError(t, err)
+	require.Equal(t, 77, batch())
+
+	require.NoError(t, f.Delete(t.Context(), "sale", ann))
+	settings := room.Defaults()
+	settings.BatchSize = 33
+	_, err = f.Create(t.Context(), "sale", settings, ann)
+	require.NoError(t, err)
+	require.Equal(t, 33, batch())
+}

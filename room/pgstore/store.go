@@ -18,15 +18,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/room"
 )
 
 // Store is safe for use by many goroutines, and many processes at once.
-type Store struct{ db *pgxpool.Pool }
+type Store struct {
+	db    *pgxpool.Pool
+	known atomic.Pointer[map[string]queue.Life] // by room, as Lives last read them
+}
 
 // New makes a store on a migrated database. The pool stays the caller's to
 // close.

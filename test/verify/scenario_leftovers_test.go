@@ -117,11 +117,11 @@ func (s *shop) serveHere() (base string, stop func()) {
 	relay := outbox.NewRelay(books, sink{line}, outbox.Options{})
 	orders := orderstore.New(money, orderstore.Options{Committed: relay.Poke})
 	a := api.New(api.Options{
-		Line: line, Returns: line, Snapshots: line, Hearer: line, Books: rooms, Orders: order.New(line, orders, order.Options{}),
+		Line: line, Returns: line, Snapshots: line, Hearer: line, Health: line, Books: rooms, Orders: order.New(line, orders, order.Options{}),
 		OrderBook: orders, Ring: s.ring,
 	})
 	leads := scheduler.New(scheduler.Config{
-		Line: line, Rooms: line, Books: rooms, Admissions: rooms, Terms: line.Terms(),
+		Line: line, Batches: line, Rooms: line, Books: rooms, Admissions: rooms, Terms: line.Terms(),
 		Lock: scheduler.NewLock(s.prefix+":leader", 2*time.Second, goredis.NewPool(locks)), TTL: 2 * time.Second,
 		Leader: credential.NewMember(), NewGrant: credential.NewGrantID, Log: slog.New(slog.DiscardHandler),
 	})

@@ -83,7 +83,7 @@ func (w *world) startNode(name string) *node {
 
 func (n *node) publicAPI() *api.API {
 	return api.New(api.Options{
-		Line: n.line, Returns: n.line, Snapshots: n.line, Hearer: n.line, Books: n.rooms,
+		Line: n.line, Returns: n.line, Snapshots: n.line, Hearer: n.line, Health: n.line, Books: n.rooms,
 		Orders: order.New(n.line, n.orders, order.Options{}), OrderBook: n.orders, Ring: n.w.ring,
 		MemberHeader: true, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
@@ -98,7 +98,7 @@ func (n *node) scheduler() *scheduler.Scheduler {
 		ttl = 0
 	}
 	return scheduler.New(scheduler.Config{
-		Line: n.line, Rooms: n.line, Books: n.rooms, Admissions: n.rooms, Terms: n.line.Terms(),
+		Line: n.line, Batches: n.line, Rooms: n.line, Books: n.rooms, Admissions: n.rooms, Terms: n.line.Terms(),
 		Lock: lock, TTL: ttl, Leader: n.name + "-" + credential.NewMember(), NewGrant: credential.NewGrantID,
 		Log: slog.New(slog.DiscardHandler),
 	})

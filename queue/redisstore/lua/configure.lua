@@ -45,7 +45,9 @@ if mode == 'create' then
     call('HSET', STATE, 'last' .. lane, f(math.max(from, floor)))
   end
 end
-local c = fields(CONF, 'interval', 'batch')
+local c = fields(CONF, 'interval', 'batch', 'adaptive')
+-- A room that follows its orders again begins anew, and not where it stood long ago.
+if c.adaptive == 0 then call('UNLINK', KEYS[17]) end
 if mode == 'create' then
   call('HSET', STATE, 'tat', f(now - c.interval))
 elseif c.interval ~= C.interval or c.batch ~= C.batch then

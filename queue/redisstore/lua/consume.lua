@@ -21,6 +21,7 @@ local function one(m, id, order)
   local outcome, grant = done_of(m)
   if grant == id and (outcome == 'EXPIRED' or outcome == 'LEFT') then
     call('HINCRBY', STATS, string.lower(outcome), -1)
+    call('HINCRBY', STATS, 'unused', -1)
     finish(m, 'CONSUMED', id, order)
     return 'LATE'
   end

@@ -37,6 +37,7 @@ for i, m in ipairs(members) do
     if id == '-' then
       words[i] = 'OUT'
       refused[#refused + 1] = m
+      passed_over(lane)
     else
       words[i] = 'NEW'
       grants[#grants + 1], grants[#grants + 2] = m, table.concat({ id, lane, score, stamp, expiry, '0 - -' }, ' ')

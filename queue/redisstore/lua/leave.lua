@@ -16,6 +16,7 @@ if g and is_it(g.score) then
   if g.claim ~= '-' then return reply('BUSY', 'wait', f(tonumber(call('ZSCORE', CLAIMED, member)) - now)) end
   ready_to_write()
   drop_grant(member)
+  call('HINCRBY', STATS, 'unused', 1)
   finish(member, outcome, g.id)
   return reply('OK')
 end
@@ -24,10 +25,11 @@ local lane, at = in_line(member)
 if is_it(at) then
   ready_to_write()
   call('ZREM', LANE[lane], member)
+  passed_over(lane)
   call('ZREM', SEEN, member)
 else
   local _, away_at = place_of(AWAY_PLACE, member)
-  local _, proc_at = place_of(PROC_PLACE, member)
+  local proc_lane, proc_at = place_of(PROC_PLACE, member)
   if is_it(away_at) or is_it(proc_at) then ready_to_write() end
   if is_it(away_at) then
     call('ZREM', AWAY, member)
@@ -35,6 +37,7 @@ else
   elseif is_it(proc_at) then
     call('ZREM', PROC, member)
     call('HDEL', PROC_PLACE, member)
+    passed_over(proc_lane)
   else
     return reply('NONE')
   end

@@ -25,6 +25,9 @@ local function send_away(m, lane, score)
   call('HSET', AWAY_PLACE, m, lane .. ' ' .. f(score))
 end
 
+-- passed_over counts who stood in a lane and is there no more, without a grant.
+local function passed_over(lane) call('HINCRBY', STATS, 'gone' .. lane, 1) end
+
 -- come_back takes a member who was AWAY to the old place, as heard.
 local function come_back(m)
   if not call('ZSCORE', AWAY, m) then return end
@@ -35,6 +38,7 @@ local function come_back(m)
   if not lane then return finish(m, 'FORGOTTEN') end
   call('ZADD', LANE[lane], 'NX', f(score), m)
   call('ZADD', SEEN, f(now), m)
+  call('HINCRBY', STATS, 'back' .. lane, 1)
 end
 
 -- give_back returns a processing member to the old place.
@@ -81,6 +85,7 @@ end
 -- nothing but the turn: the old place waits.
 local function expire(m, g)
   drop_grant(m)
+  call('HINCRBY', STATS, 'unused', 1)
   if g.picked == '1' then return finish(m, 'EXPIRED', g.id) end
   send_away(m, g.lane, g.score)
 end

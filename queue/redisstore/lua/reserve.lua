@@ -67,7 +67,10 @@ local take = walk_lanes(math.min(allowed, max), zone)
 leave_lanes(take.silent)
 leave_lanes(take.chosen)
 record_lifts(take.lifted)
-for _, e in ipairs(take.silent) do send_away(e.member, e.lane, tonumber(e.score)) end
+for _, e in ipairs(take.silent) do
+  send_away(e.member, e.lane, tonumber(e.score))
+  passed_over(e.lane)
+end
 local deadline = now + c.processing_timeout
 local taken = hold(take.chosen, step, deadline)
 local more = take.left and #take.chosen < allowed

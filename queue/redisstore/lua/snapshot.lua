@@ -1,7 +1,7 @@
 -- snapshot.lua reads the whole room at one moment.
 --
 -- ARGV: 1 now  2 marks wanted: 1 or 0
--- Returns: OK with 'conf', 'state' and 'stats' as stored, sizes, and per lane
+-- Returns: OK with 'conf', 'state', 'stats' and 'health' as stored, sizes, and per lane
 -- 'waiting', 'head', 'marks' {rank, score, ...}; INIT. It writes nothing.
 local bad = unbegun()
 if bad then return bad end
@@ -39,6 +39,6 @@ for lane = 0, C.lanes - 1 do
   marks[lane + 1] = ARGV[2] == '1' and marks_of(lane, size) or {}
 end
 return reply('OK', 'now', f(now), 'conf', call('HGETALL', CONF), 'state', call('HGETALL', STATE),
-  'stats', call('HGETALL', STATS), 'waiting', waiting, 'head', head, 'marks', marks,
+  'stats', call('HGETALL', STATS), 'health', call('HGETALL', KEYS[17]), 'waiting', waiting, 'head', head, 'marks', marks,
   'away', call('ZCARD', AWAY), 'processing', call('ZCARD', PROC), 'ready', call('ZCARD', READY),
   'claimed', call('ZCARD', CLAIMED), 'done', call('ZCARD', DONE))

@@ -34,6 +34,7 @@ local function listen(since, max)
           call('ZREM', LANE[lane], m)
           call('ZREM', SEEN, m)
           send_away(m, lane, tonumber(found[2 * i]))
+          passed_over(lane)
           away = away + 1
         end
       end
