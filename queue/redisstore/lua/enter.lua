@@ -33,5 +33,4 @@ call('ZREM', DONE, member)
 call('HDEL', DONE_INFO, member)
 call('ZADD', LANE[lane], 'NX', f(score), member)
 call('HINCRBY', STATS, 'entered', 1)
-if C.lanes > 1 then call('HINCRBY', STATS, 'entered' .. lane, 1) end
 return standing(member, nil, '1')

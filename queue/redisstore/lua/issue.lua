@@ -36,8 +36,7 @@ for i, m in ipairs(members) do
     gone[#gone + 1] = m
     if id == '-' then
       words[i] = 'OUT'
-      refused[#refused + 1] = m
-      passed_over(lane)
+      refused[#refused + 1] = { member = m, lane = lane }
     else
       words[i] = 'NEW'
       grants[#grants + 1], grants[#grants + 2] = m, table.concat({ id, lane, score, stamp, expiry, '0 - -' }, ' ')
@@ -48,7 +47,10 @@ for i, m in ipairs(members) do
   end
 end
 
-for _, m in ipairs(refused) do finish(m, 'EVICTED') end
+for _, r in ipairs(refused) do
+  finish(r.member, 'EVICTED')
+  passed_over(r.lane)
+end
 many('ZREM', PROC, gone)
 many('HDEL', PROC_PLACE, gone)
 many('HSET', GRANTS, grants)

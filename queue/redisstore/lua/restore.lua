@@ -38,7 +38,6 @@ call('HSET', STATE, 'last', f(math.max(S.last, score)), 'last' .. lane, f(math.m
 if score > now then call('HSET', STATE, 'ahead', f(math.max(s.ahead, score))) end
 call('ZADD', LANE[lane], 'NX', f(score), member)
 call('HINCRBY', STATS, 'entered', 1)
-if C.lanes > 1 then call('HINCRBY', STATS, 'entered' .. lane, 1) end
 call('HINCRBY', STATS, 'restored', 1)
 -- Whoever comes back late comes back behind people who have been let through.
 local passed = score < mark and '1' or '0'
