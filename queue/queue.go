@@ -64,10 +64,11 @@ const (
 // settings, and a score that is unique and strictly rising in the room.
 type Place struct {
 	Lane  int
-	Score int64 // microseconds of Redis time at enter, or one above the last score
+	Score int64 // microseconds of Redis time at enter, or one above the last score; by lot, below Beyond
 }
 
-// EnteredAt is when the place was made, to the microsecond.
+// EnteredAt is when the place was made, to the microsecond; nonsense of a place
+// that was drawn.
 func (p Place) EnteredAt() time.Time { return time.UnixMicro(p.Score) }
 
 // Grant is the right of one member to place one order.
@@ -139,7 +140,8 @@ type Reservation struct {
 	Wait       time.Duration // otherwise: sleep this long
 	Version    int64         // of the settings in force
 	Watermarks []int64       // per lane, the highest score ever granted in this generation
-	LastScore  int64         // the newest score given in this generation
+	LastScore  int64         // the newest score given in this generation, drawn ones aside
+	Draw       DrawState     // of a draw that keeps the room waiting; DrawClosed: its list is to be made
 }
 
 // Decision is what becomes of one candidate: a grant, or a refusal when Grant
@@ -172,6 +174,7 @@ type Lost struct {
 	Member     string
 	Ticket     int64 // generation of the ticket
 	Place      Place
-	Floor      int64 // highest score Postgres knows to be admitted in the lane
-	LostToken  bool  // the member's grant of the lost generation has been voided
+	Issued     time.Time // when the ticket was signed: the member had the place then
+	Floor      int64     // highest score Postgres knows to be admitted in the lane
+	LostToken  bool      // the member's grant of the lost generation has been voided
 }

@@ -24,7 +24,8 @@ type Snapshot struct {
 	Term           int64
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never
-	MemoryFull     bool      // entry is closed because Redis nears its memory limit
+	Draw           DrawState
+	MemoryFull     bool // entry is closed because Redis nears its memory limit
 }
 
 // LaneSnapshot is one lane of a Snapshot.

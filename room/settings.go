@@ -132,7 +132,7 @@ func (s Settings) problems() Problems {
 	for _, f := range fields {
 		wrong = append(wrong, f.check(s)...)
 	}
-	for _, p := range slices.Concat(s.together(), s.notYet()) {
+	for _, p := range slices.Concat(s.together(), s.lots(), s.notYet()) {
 		if !wrong.about(p.Field) {
 			wrong = append(wrong, p)
 		}
@@ -167,6 +167,8 @@ func (s Settings) Rules() queue.Rules {
 		Paused:            s.Paused,
 		Draining:          s.Draining,
 		OneOrder:          s.OneOrderPerMember,
+		Draw:              s.Draw,
+		Lottery:           s.Priority == lottery && !s.Draw,
 	}
 }
 

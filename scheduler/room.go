@@ -21,6 +21,8 @@ type room struct {
 	more  bool       // the tick goes on with the same term
 	above int64      // a term that the room has seen and we have not reached
 
+	listing bool // the list of its draw is being made
+
 	told *mark
 
 	tick, reap   *entry
@@ -107,7 +109,7 @@ func (r *room) granted(v *visit) {
 
 // progress is what Postgres has to know before v is issued.
 func (v *visit) progress() queue.Progress {
-	p := queue.Progress{Room: v.life.Room, LastScore: v.reserved.LastScore, Floors: slices.Clone(v.reserved.Watermarks)}
+	p := queue.Progress{Room: v.life.Room, Sale: v.life.Sale, LastScore: v.reserved.LastScore, Floors: slices.Clone(v.reserved.Watermarks)}
 	for _, c := range v.reserved.Taken {
 		for len(p.Floors) <= c.Place.Lane {
 			p.Floors = append(p.Floors, 0)

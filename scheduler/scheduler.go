@@ -37,13 +37,14 @@ const (
 	bookPatience = 3 * patience
 )
 
-// Config is what a scheduler is made of. All but Lock and Observer is needed.
+// Config is what a scheduler is made of. All but Draws, Lock and Observer is needed.
 type Config struct {
 	Line       Line
 	Rooms      Rooms
 	Books      Books
 	Admissions Admissions
 	Terms      Terms
+	Draws      Draws         // nil: rooms that have a draw wait for ever
 	Lock       Lock          // nil: tick without leading, beside others who do so
 	TTL        time.Duration // of the lock
 	Leader     string        // names this process in its steps, without spaces; random, new at each start

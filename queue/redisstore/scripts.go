@@ -34,6 +34,8 @@ var (
 	consumeScript   = script("consume", allowedWhenFull, "members")
 	leaveScript     = script("leave", allowedWhenFull, "members")
 	snapshotScript  = script("snapshot", readsOnly)
+	listedScript    = script("listed", allowedWhenFull)
+	entrantsScript  = script("entrants", readsOnly)
 	raiseTermScript = redis.NewScript(mustRead("raise"))
 )
 

@@ -46,6 +46,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		TickedAt:       state.time("ticked_at"),
 		MemoryFull:     state["memory_full"] == "1",
 	}
+	snap.Draw = snap.Rules.DrawState(queue.DrawState(state.int("draw")), snap.Now)
 	for name := range stats {
 		snap.Counters[name] = stats.int(name)
 	}
@@ -95,6 +96,8 @@ func rules(conf hash) queue.Rules {
 		Paused:            conf["paused"] == "1",
 		Draining:          conf["draining"] == "1",
 		OneOrder:          conf["one_order"] == "1",
+		Draw:              conf["draw"] == "1",
+		Lottery:           conf["lottery"] == "1",
 	}
 	for lane := range int(conf.int("lanes")) {
 		r.Weights = append(r.Weights, int(conf.int("weight"+strconv.Itoa(lane))))

@@ -23,6 +23,7 @@ func (s *Store) Reserve(ctx context.Context, room string, step queue.Step, take 
 		Version:    r.int("version"),
 		Watermarks: r.ints("watermarks"),
 		LastScore:  r.int("last"),
+		Draw:       queue.DrawState(r.int("draw")),
 	}
 	taken := r.list("taken")
 	for i := 0; i+2 < len(taken); i += 3 {

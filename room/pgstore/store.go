@@ -114,6 +114,9 @@ func (s *Store) Create(ctx context.Context, name string, settings room.Settings,
 		if err != nil {
 			return err
 		}
+		if err := planDraw(ctx, tx, made); err != nil {
+			return err
+		}
 		return audit(ctx, tx, by, change{action: "room.create", target: name, version: made.Version, after: made.Settings})
 	})
 	if err != nil {
@@ -158,7 +161,16 @@ func write(ctx context.Context, tx pgx.Tx, before room.Room, after room.Settings
 	if same(before.Settings, after) {
 		return before, nil
 	}
+	begun := before.RestorableFrom != 0
+	if begun {
+		if err := before.Settings.FixedInSale(after); err != nil {
+			return room.Room{}, err
+		}
+	}
 	updated, err := scanRoom(tx.QueryRow(ctx, q, before.Name, after))
+	if err == nil && !begun {
+		err = planDraw(ctx, tx, updated)
+	}
 	if err != nil {
 		return room.Room{}, err
 	}
@@ -195,6 +207,9 @@ func (s *Store) Flush(ctx context.Context, name string, by room.Actor) (room.Roo
 			return err
 		}
 		if flushed, err = scanRoom(tx.QueryRow(ctx, q, name)); err != nil {
+			return err
+		}
+		if err := planDraw(ctx, tx, flushed); err != nil {
 			return err
 		}
 		return audit(ctx, tx, by, change{
