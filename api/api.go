@@ -89,7 +89,7 @@ type Observer struct {
 	// Waited is called for a sample of those who are let through: how long they
 	// were first told that they would wait, and how long they have.
 	Waited func(room string, told, waited time.Duration)
-	Moved    func(ctx context.Context, m Move)
+	Moved  func(ctx context.Context, m Move)
 }
 
 // Move is a change of a member's state that a request has made.

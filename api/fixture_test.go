@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -216,7 +217,7 @@ func (f *fixture) issue(taken []queue.Candidate) {
 		decisions = append(decisions, queue.Decision{Member: c.Member, Grant: credential.NewGrantID()})
 		floor = max(floor, c.Place.Score)
 	}
-	progress := []queue.Progress{{Room: f.room, Floors: []int64{floor}, LastScore: floor}}
+	progress := []queue.Progress{{Room: f.room, Sale: f.life.Sale, Floors: []int64{floor}, LastScore: floor}}
 	require.NoError(f.t, f.rooms.Advance(f.t.Context(), progress))
 	_, err := f.line.Issue(f.t.Context(), f.room, f.step, decisions)
 	require.NoError(f.t, err)

@@ -30,10 +30,8 @@ type List struct {
 // List makes the list of the members placed, in whatever order they come. It
 // refuses what Verify would find wrong.
 func (d Draw) List(order Order, lanes []Lane, placed []Placed) (*List, error) {
-	l := &List{draw: d, entries: make([]Entry, len(placed)), Header: Header{
-		Kind: KindEntrants, Version: Version, Room: d.Room, Sale: d.Sale, Order: order, Lanes: slices.Clone(lanes),
-		Commitment: d.Seed.Commitment(), Seed: d.Seed.Reveal(), Entrants: int64(len(placed)),
-	}}
+	header := Plan{d, order, lanes}.ListHeader(int64(len(placed)), Hash{})
+	l := &List{draw: d, entries: make([]Entry, len(placed)), Header: header}
 	if err := l.check(); err != nil {
 		return nil, fmt.Errorf("list entrants of room %s: %w", d.Room, err)
 	}

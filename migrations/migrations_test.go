@@ -82,8 +82,12 @@ func relations(t *testing.T, db *pgxpool.Pool) (n int) {
 func TestAStepThatCantHaveATableGivesUpAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	db, dsn := harness.Database(t), harness.DSN(t)
-	_, err := migrations.Down(t.Context(), dsn)
+	list, err := migrations.Status(t.Context(), dsn)
 	require.NoError(t, err)
+	for range list {
+		_, err := migrations.Down(t.Context(), dsn)
+		require.NoError(t, err)
+	}
 	inTheWay, err := db.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = inTheWay.Exec(t.Context(), "CREATE TABLE outbox ()")
@@ -95,7 +99,7 @@ func TestAStepThatCantHaveATableGivesUpAndChangesNothing(t *testing.T) {
 	require.Equal(t, 0, relations(t, db), "half a schema is left")
 	names, err = migrations.Up(t.Context(), dsn)
 	require.NoError(t, err)
-	require.Len(t, names, 1)
+	require.Len(t, names, len(list))
 }
 
 func TestManyProcessesMigrateAtOnce(t *testing.T) {

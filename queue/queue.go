@@ -64,12 +64,14 @@ const (
 // settings, and a score that is unique and strictly rising in the lane; in the
 // room too, where no lane is boosted.
 type Place struct {
-	Lane  int
-	Score int64 // microseconds of Redis time at enter less the lane's boost, or one above the last score
+	Lane int
+	// Score is microseconds of Redis time at enter less the lane's boost, or one
+	// above the last score; by lot, below Beyond.
+	Score int64
 }
 
 // EnteredAt is when the place was made, to the microsecond; earlier by the boost
-// of a lane that has one.
+// of a lane that has one, and nonsense of a place that was drawn.
 func (p Place) EnteredAt() time.Time { return time.UnixMicro(p.Score) }
 
 // Grant is the right of one member to place one order.
@@ -149,8 +151,9 @@ type Reservation struct {
 	Wait       time.Duration // otherwise: sleep this long
 	Version    int64         // of the settings in force
 	Watermarks []int64       // per lane, the highest score ever granted in this generation
-	LastScore  int64         // the newest score given in this generation
 	Consumed   int64         // orders that have ended grants in this generation
+	LastScore  int64         // the newest score given in this generation, drawn ones aside
+	Draw       DrawState     // of a draw that keeps the room waiting; DrawClosed: its list is to be made
 }
 
 // Decision is what becomes of one candidate: a grant, or a refusal when Grant
@@ -183,6 +186,7 @@ type Lost struct {
 	Member     string
 	Ticket     int64 // generation of the ticket
 	Place      Place
-	Floor      int64 // highest score Postgres knows to be admitted in the lane
-	LostToken  bool  // the member's grant of the lost generation has been voided
+	Issued     time.Time // when the ticket was signed: the member had the place then
+	Floor      int64     // highest score Postgres knows to be admitted in the lane
+	LostToken  bool      // the member's grant of the lost generation has been voided
 }

@@ -48,6 +48,8 @@ type Rules struct {
 	Stock             string // sku of the product whose stock bounds who is let in; empty: none does
 	Overbook          int    // of that stock, in thousandths, 1000 or more; 0 where Stock is empty
 	Adaptive          bool   // the batch follows how orders go
+	Draw              bool   // places of those who come before AdmitsAt go by lot, to be verified
+	Lottery           bool   // all places go by lot, as long as the sale lasts
 }
 
 // Life is one generation of a room, as Postgres has it, with the rules in
@@ -62,16 +64,18 @@ type Life struct {
 	Rules          Rules
 	Lanes          []string // names, in the order of their index
 	Settings       []byte   // the whole settings as JSON, for the processes that serve people
-	Floors         []int64  // per lane, the highest score ever admitted before this generation
+	Floors         []int64  // per lane, the highest score ever admitted in this sale, before this generation
 	LastScore      int64    // the highest score known to have been given
 	StockLeft      int64    // of Rules.Stock, as of this reading; 0 also where there is no such product
+	Listed         bool     // the sale's draw is over and its list kept
 }
 
 // Progress is how far a room has come: what must survive a loss of Redis data,
 // and is therefore kept in Postgres before any grant is issued.
 type Progress struct {
 	Room      string
-	Floors    []int64 // per lane, the highest score admitted; never goes down
+	Sale      int64   // of the floors: those of an earlier sale count for nothing
+	Floors    []int64 // per lane, the highest score admitted; never goes down within a sale
 	LastScore int64   // the highest score given; never goes down
 }
 

@@ -28,6 +28,7 @@ type Snapshot struct {
 	Stock          StockSnapshot
 	Health         Health // of all processes together, while the room is adaptive
 	Tuning         Tuning // of an adaptive room
+	Draw           DrawState
 }
 
 // LaneSnapshot is one lane of a Snapshot.

@@ -8,10 +8,8 @@ var unbuilt = []struct {
 	used   func(Settings) bool
 	detail string
 }{
-	{"priority", func(s Settings) bool { return s.Priority == "lottery" }, `must be "ratio" or "boost" in this version`},
 	{"directAdmission", func(s Settings) bool { return s.DirectAdmission }, "must be false in this version: everybody waits for a tick"},
 	{"eager", func(s Settings) bool { return s.Eager }, "must be false in this version: everybody waits for a tick"},
-	{"draw", func(s Settings) bool { return s.Draw }, "must be false in this version: places go by arrival"},
 	{"fail", func(s Settings) bool { return s.Fail != "closed" }, `must be "closed" in this version`},
 	{"binding", func(s Settings) bool { return s.Binding != "off" }, `must be "off" in this version`},
 }

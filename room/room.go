@@ -29,6 +29,8 @@ var (
 	ErrExists = errors.New("room: exists already")
 	// ErrVersion means that somebody else changed it in between; see VersionError.
 	ErrVersion = errors.New("room: another version")
+	// ErrNoDraw means that the sale has no draw and no lottery.
+	ErrNoDraw = errors.New("room: no draw")
 	// ErrJSON means that a document is not one JSON object without duplicate
 	// names. What is wrong with the values of a good document is Problems.
 	ErrJSON = errors.New("room: not a JSON object")

@@ -136,7 +136,7 @@ func (s Settings) problems() Problems {
 	for _, f := range fields {
 		wrong = append(wrong, f.check(s)...)
 	}
-	for _, p := range slices.Concat(s.together(), s.notYet()) {
+	for _, p := range slices.Concat(s.together(), s.lots(), s.notYet()) {
 		if !wrong.about(p.Field) {
 			wrong = append(wrong, p)
 		}
@@ -169,7 +169,7 @@ func (s Settings) Rules() queue.Rules {
 		MaxInFlight:       s.MaxInFlightOrders,
 		MaxWaiting:        s.MaxWaiting,
 		Weights:           weights,
-		OneLine:           s.Priority == "boost",
+		OneLine:           s.Priority != "ratio",
 		Boosts:            boosts,
 		MaxWait:           seconds(s.MaxWaitSeconds),
 		Zone:              zone(s.TimeZone),
@@ -182,6 +182,8 @@ func (s Settings) Rules() queue.Rules {
 		Stock:             stock,
 		Overbook:          overbook,
 		Adaptive:          s.Adaptive,
+		Draw:              s.Draw,
+		Lottery:           s.Priority == lottery && !s.Draw,
 	}
 }
 

@@ -29,6 +29,8 @@ type room struct {
 	verdict    controller.Verdict
 	reservedAt time.Time // when a reserve last succeeded
 
+	listing bool // the list of its draw is being made
+
 	tick, reap   *entry
 	tune         *entry // the next round of the controller
 	failures     int    // ticks in a row
@@ -117,7 +119,7 @@ func (r *room) granted(v *visit) {
 
 // progress is what Postgres has to know before v is issued.
 func (v *visit) progress() queue.Progress {
-	p := queue.Progress{Room: v.life.Room, LastScore: v.reserved.LastScore, Floors: slices.Clone(v.reserved.Watermarks)}
+	p := queue.Progress{Room: v.life.Room, Sale: v.life.Sale, LastScore: v.reserved.LastScore, Floors: slices.Clone(v.reserved.Watermarks)}
 	for _, c := range v.reserved.Taken {
 		for len(p.Floors) <= c.Place.Lane {
 			p.Floors = append(p.Floors, 0)

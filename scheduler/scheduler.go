@@ -38,8 +38,8 @@ const (
 	bookPatience = 3 * patience
 )
 
-// Config is what a scheduler is made of. All but Lock, Round and Observer is
-// needed.
+// Config is what a scheduler is made of. All but Draws, Lock, Round and Observer
+// is needed.
 type Config struct {
 	Line       Line
 	Batches    Batches
@@ -47,6 +47,7 @@ type Config struct {
 	Books      Books
 	Admissions Admissions
 	Terms      Terms
+	Draws      Draws         // nil: rooms that have a draw wait for ever
 	Lock       Lock          // nil: tick without leading, beside others who do so
 	TTL        time.Duration // of the lock
 	Round      time.Duration // of the controller of adaptive rooms; 0: controller.RoundLength

@@ -140,6 +140,7 @@ func (t *term) visited(ctx context.Context, v *visit, err error) {
 		t.Log.Warn("room lost acknowledged state", "room", r.name, "watermarks", v.reserved.Watermarks, "lastScore", v.reserved.LastScore)
 		t.Observer.lost(r.name)
 	}
+	t.drawWaits(ctx, v)
 	if len(v.reserved.Taken) == 0 {
 		t.finish(v, v.reserved.Wait)
 		return

@@ -38,7 +38,7 @@ func TestProgressIsWrittenBeforeIssue(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{"reserve", "advance", "issue"}, order)
-		want := []queue.Progress{{Room: "a", Floors: []int64{30, 700}, LastScore: 900}}
+		want := []queue.Progress{{Room: "a", Sale: 2, Floors: []int64{30, 700}, LastScore: 900}}
 		require.Empty(t, cmp.Diff(want, s.made("advance", "")[0].progress), "a floor is the watermark, or what is about to be granted")
 	})
 }

@@ -165,5 +165,11 @@ func wholeLife(t *testing.T, s *Store, room string) {
 	require.Equal(t, queue.Waiting, back.Status)
 	_, err = s.SnapshotMarks(ctx, room)
 	must(err)
+
+	life.Generation, life.Rules.Draw, life.Rules.AdmitsAt = 2, true, time.Unix(1, 0)
+	must(s.Create(ctx, life))
+	_, err = s.Entrants(ctx, room, 2, 0, 0)
+	must(err)
+	must(s.Listed(ctx, room, 1))
 	must(s.Drop(ctx, life))
 }

@@ -44,9 +44,10 @@ func configureArgs(mode string, life queue.Life) []any {
 }
 
 // floorFields are fixed when a generation begins: unlike a watermark, a floor
-// must not move while people come back.
+// must not move while people come back. Whether the sale's draw is listed is known
+// from before as well.
 func floorFields(life queue.Life) []confField {
-	var out []confField
+	out := []confField{{"listed", flag(life.Listed)}}
 	for lane, floor := range life.Floors {
 		out = append(out, confField{"floor" + strconv.Itoa(lane), itoa(floor)})
 	}
@@ -83,6 +84,8 @@ func confFields(life queue.Life) []confField {
 		{"draining", flag(r.Draining)},
 		{"one_order", flag(r.OneOrder)},
 		{"adaptive", flag(r.Adaptive)},
+		{"draw", flag(r.Draw)},
+		{"lottery", flag(r.Lottery)},
 		{"lanes", itoa(len(r.Weights))},
 		{"one_line", flag(r.OneLine)},
 		{"max_wait", micros(r.MaxWait)},

@@ -14,7 +14,13 @@ import (
 // already. It returns queue.ErrNotOpen, ErrClosed, ErrFull, ErrOrdered or
 // ErrNoRoom where there is no place to be had.
 func (s *Store) Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error) {
-	r, err := s.run(ctx, enterScript, room, member, lane)
+	return s.EnterByLot(ctx, room, member, lane, queue.Lot{})
+}
+
+// EnterByLot is Enter where places go by lot. It returns queue.ErrGeneration if
+// the place would go by lot and the lot given is none of the room's sale.
+func (s *Store) EnterByLot(ctx context.Context, room, member string, lane int, lot queue.Lot) (queue.Standing, error) {
+	r, err := s.run(ctx, enterScript, room, member, lane, lot.Sale, lot.First)
 	if errors.Is(err, queue.ErrFull) && r.word == "" {
 		// Refused unrun by a Redis without memory, also for those who have a place:
 		// they keep it.
@@ -146,7 +152,7 @@ func (s *Store) Restore(ctx context.Context, room string, l queue.Lost) (queue.S
 	if l.LostToken {
 		lostToken = 1
 	}
-	r, err := s.run(ctx, restoreScript, room, l.Generation, l.Member, l.Ticket, l.Place.Lane, l.Place.Score, l.Floor, lostToken)
+	r, err := s.run(ctx, restoreScript, room, l.Generation, l.Member, l.Ticket, l.Place.Lane, l.Place.Score, l.Floor, lostToken, l.Issued.UnixMicro())
 	if err != nil {
 		return queue.Standing{}, err
 	}

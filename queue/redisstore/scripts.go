@@ -36,6 +36,8 @@ var (
 	healthScript    = script("health", allowedWhenFull)
 	tuneScript      = script("tune", allowedWhenFull, "steps")
 	snapshotScript  = script("snapshot", readsOnly)
+	listedScript    = script("listed", allowedWhenFull)
+	entrantsScript  = script("entrants", readsOnly)
 	raiseTermScript = redis.NewScript(mustRead("raise"))
 )
 

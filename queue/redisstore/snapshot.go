@@ -49,6 +49,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		Health:         healthOf(health),
 		Tuning:         tuningOf(health),
 	}
+	snap.Draw = snap.Rules.DrawState(queue.DrawState(state.int("draw")), snap.Now)
 	for name := range stats {
 		snap.Counters[name] = stats.int(name)
 	}
@@ -103,6 +104,8 @@ func rules(conf hash) queue.Rules {
 		Stock:             conf["stock"],
 		Overbook:          int(conf.int("overbook")),
 		Adaptive:          conf["adaptive"] == "1",
+		Draw:              conf["draw"] == "1",
+		Lottery:           conf["lottery"] == "1",
 	}
 	var boosts []time.Duration
 	var highest time.Duration

@@ -24,6 +24,7 @@ func (s *Store) Reserve(ctx context.Context, room string, step queue.Step, take 
 		Watermarks: r.ints("watermarks"),
 		LastScore:  r.int("last"),
 		Consumed:   r.int("consumed"),
+		Draw:       queue.DrawState(r.int("draw")),
 	}
 	for _, member := range r.list("lifted") {
 		res.Lifted = append(res.Lifted, toString(member))

@@ -15,13 +15,15 @@ import (
 // lifeColumns need rooms as r and room_progress as p. Without a number to
 // restore from, nothing is restorable: that is what the generation itself says.
 const lifeColumns = `r.name, r.generation, r.sale, coalesce(r.restorable_from, r.generation), r.version, r.settings,
-	coalesce(p.floors, '{0,0,0,0}'), coalesce(p.last_score, 0), r.deleted_at IS NOT NULL,
+	CASE WHEN p.sale = r.sale THEN p.floors ELSE '{0,0,0,0}' END, coalesce(p.last_score, 0), r.deleted_at IS NOT NULL,
+	EXISTS (SELECT FROM draws d WHERE d.room = r.name AND d.sale = r.sale AND d.listed_at IS NOT NULL),
 	coalesce((SELECT stock FROM products WHERE sku = r.settings->>'stock'), 0)`
 
 // scanLife returns the life without its rules where the settings can't be read.
 func scanLife(row pgx.Row) (queue.Life, error) {
 	var l queue.Life
-	err := row.Scan(&l.Room, &l.Generation, &l.Sale, &l.RestorableFrom, &l.Version, &l.Settings, &l.Floors, &l.LastScore, &l.Deleted, &l.StockLeft)
+	err := row.Scan(&l.Room, &l.Generation, &l.Sale, &l.RestorableFrom, &l.Version, &l.Settings, &l.Floors, &l.LastScore, &l.Deleted,
+		&l.Listed, &l.StockLeft)
 	return l, err
 }
 
@@ -115,18 +117,21 @@ func (s *Store) Begin(ctx context.Context, name string, generation int64) (queue
 }
 
 // Advance raises floors and last scores to at least what is given, for all
-// rooms of a round in one statement. Nothing ever goes down, so late and
-// repeated calls do no harm.
+// rooms of a round in one statement. Nothing ever goes down within a sale, and an
+// earlier sale changes no floors of a later one, so late and repeated calls do no
+// harm.
 func (s *Store) Advance(ctx context.Context, round []queue.Progress) error {
 	// Rows are locked in the order of their names: schedulers that write at once
 	// wait for each other and never in a circle.
-	q := fmt.Sprintf(`INSERT INTO room_progress (room, floors, last_score)
-		SELECT room, ARRAY[%s], max(last)
-		FROM unnest($1::text[], $2::bigint[], %s) AS t (room, last, %s)
-		GROUP BY room ORDER BY room
+	q := fmt.Sprintf(`INSERT INTO room_progress (room, sale, floors, last_score)
+		SELECT room, sale, ARRAY[%s], max(last)
+		FROM unnest($1::text[], $2::bigint[], $3::bigint[], %s) AS t (room, sale, last, %s)
+		GROUP BY room, sale ORDER BY room
 		ON CONFLICT (room) DO UPDATE SET
-			floors = ARRAY[%s], last_score = greatest(room_progress.last_score, excluded.last_score), written_at = now()`,
-		perLane("max(f%[1]d)", 0), perLane("$%[1]d::bigint[]", 3), perLane("f%[1]d", 0),
+			floors = CASE WHEN room_progress.sale = excluded.sale THEN ARRAY[%s]
+				WHEN room_progress.sale < excluded.sale THEN excluded.floors ELSE room_progress.floors END,
+			sale = greatest(room_progress.sale, excluded.sale), last_score = greatest(room_progress.last_score, excluded.last_score), written_at = now()`,
+		perLane("max(f%[1]d)", 0), perLane("$%[1]d::bigint[]", 4), perLane("f%[1]d", 0),
 		perLane("greatest(room_progress.floors[%[1]d], excluded.floors[%[1]d])", 1))
 	if len(round) == 0 { // a round in which nobody was taken
 		return nil
@@ -150,10 +155,10 @@ func perLane(piece string, first int) string {
 	return strings.Join(pieces, ", ")
 }
 
-// columns turns a round into the arrays of one unnest: rooms, last scores, and
-// the floors of each lane.
+// columns turns a round into the arrays of one unnest: rooms, sales, last scores,
+// and the floors of each lane. A round has a room once.
 func columns(round []queue.Progress) ([]any, error) {
-	rooms, last := make([]string, len(round)), make([]int64, len(round))
+	rooms, sales, last := make([]string, len(round)), make([]int64, len(round)), make([]int64, len(round))
 	// A lane that a room does not have keeps a floor of 0, which raises nothing.
 	var floors [queue.MaxLanes][]int64
 	for lane := range floors {
@@ -163,12 +168,12 @@ func columns(round []queue.Progress) ([]any, error) {
 		if len(p.Floors) > queue.MaxLanes {
 			return nil, fmt.Errorf("room %s has %d floors, at most %d can be kept", p.Room, len(p.Floors), queue.MaxLanes)
 		}
-		rooms[i], last[i] = p.Room, p.LastScore
+		rooms[i], sales[i], last[i] = p.Room, p.Sale, p.LastScore
 		for lane, floor := range p.Floors {
 			floors[lane][i] = floor
 		}
 	}
-	args := []any{rooms, last}
+	args := []any{rooms, sales, last}
 	for lane := range floors {
 		args = append(args, floors[lane])
 	}

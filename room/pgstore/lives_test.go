@@ -68,7 +68,7 @@ func TestALifeHasAllThatASchedulerNeeds(t *testing.T) {
 	require.NoError(t, err)
 	begun, err := f.Begin(t.Context(), "sale", 0)
 	require.NoError(t, err)
-	require.NoError(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Floors: []int64{5, 6}, LastScore: 9}}))
+	require.NoError(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Sale: 1, Floors: []int64{5, 6}, LastScore: 9}}))
 	l = f.life()
 	require.Equal(t, "sale", l.Room)
 	require.Equal(t, begun.Generation, l.Generation)
@@ -118,27 +118,27 @@ func TestFloorsAndLastScoresNeverGoDown(t *testing.T) {
 	f := setUp(t)
 	advance := func(p ...queue.Progress) { require.NoError(t, f.Advance(t.Context(), p)) }
 	advance()
-	advance(queue.Progress{Room: "sale", Floors: []int64{10, 20}, LastScore: 30})
-	advance(queue.Progress{Room: "sale", Floors: []int64{5, 25, 1}, LastScore: 29})
-	advance(queue.Progress{Room: "sale", Floors: nil, LastScore: 0})
+	advance(queue.Progress{Room: "sale", Sale: 1, Floors: []int64{10, 20}, LastScore: 30})
+	advance(queue.Progress{Room: "sale", Sale: 1, Floors: []int64{5, 25, 1}, LastScore: 29})
+	advance(queue.Progress{Room: "sale", Sale: 1, Floors: nil, LastScore: 0})
 	require.Equal(t, []int64{10, 25, 1, 0}, f.life().Floors)
 	require.Equal(t, int64(30), f.life().LastScore)
 	// One room twice in a round counts as the higher of both.
-	advance(queue.Progress{Room: "sale", Floors: []int64{11}, LastScore: 31}, queue.Progress{Room: "sale", Floors: []int64{12}, LastScore: 32})
+	advance(queue.Progress{Room: "sale", Sale: 1, Floors: []int64{11}, LastScore: 31}, queue.Progress{Room: "sale", Sale: 1, Floors: []int64{12}, LastScore: 32})
 	require.Equal(t, []int64{12, 25, 1, 0}, f.life().Floors)
 	require.Equal(t, int64(32), f.life().LastScore)
-	require.Error(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Floors: make([]int64, 5)}}))
+	require.Error(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Sale: 1, Floors: make([]int64, 5)}}))
 }
 
 func TestSchedulersThatAdvanceAtOnceNeverDeadlock(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
-	round := []queue.Progress{{Room: "sale", Floors: []int64{1}}}
+	round := []queue.Progress{{Room: "sale", Sale: 1, Floors: []int64{1}}}
 	for i := range 20 {
 		name := fmt.Sprintf("room-%02d", i)
 		_, err := f.Create(t.Context(), name, room.Defaults(), ann)
 		require.NoError(t, err)
-		round = append(round, queue.Progress{Room: name, Floors: []int64{1}})
+		round = append(round, queue.Progress{Room: name, Sale: 1, Floors: []int64{1}})
 	}
 	backwards := make([]queue.Progress, len(round))
 	for i := range round {

@@ -31,12 +31,12 @@ func (s *Store) Generations(ctx context.Context) (map[string]int64, error) {
 }
 
 const restorableSQL = `
-SELECT coalesce((SELECT floors[$4] FROM room_progress WHERE room = $1), 0),
+SELECT coalesce((SELECT floors[$4] FROM room_progress WHERE room = $1 AND sale = $2), 0),
        EXISTS (SELECT FROM room_exclusions WHERE room = $1 AND member = $3 AND sale IN (0, $2))`
 
 // Restorable says whether a member whose place was lost may be put back (not
 // if blocked, or evicted from this sale), and the highest score that was ever
-// admitted in the lane.
+// admitted in the lane in this sale.
 func (s *Store) Restorable(ctx context.Context, name string, sale int64, member string, lane int) (floor int64, ok bool, err error) {
 	if lane < 0 || lane >= queue.MaxLanes {
 		return 0, false, errors.New("restorable: no such lane")

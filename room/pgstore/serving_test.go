@@ -37,7 +37,7 @@ func TestRestorableIsAboveTheFloorOfItsLaneUnlessExcluded(t *testing.T) {
 	require.Zero(t, floor, "nobody was admitted yet")
 	require.True(t, ok)
 
-	require.NoError(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Floors: []int64{7, 9, 0, 0}, LastScore: 12}}))
+	require.NoError(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Sale: 1, Floors: []int64{7, 9, 0, 0}, LastScore: 12}}))
 	floor, _ = ask("ann", 1, 0)
 	require.EqualValues(t, 7, floor)
 	floor, _ = ask("ann", 1, 1)

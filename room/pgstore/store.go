@@ -122,6 +122,9 @@ func (s *Store) Create(ctx context.Context, name string, settings room.Settings,
 		if err != nil {
 			return err
 		}
+		if err := planDraw(ctx, tx, made); err != nil {
+			return err
+		}
 		return audit(ctx, tx, by, change{action: "room.create", target: name, version: made.Version, after: made.Settings})
 	})
 	if err != nil {
@@ -170,6 +173,9 @@ func write(ctx context.Context, tx pgx.Tx, before room.Room, after room.Settings
 		return room.Room{}, err
 	}
 	updated, err := scanRoom(tx.QueryRow(ctx, q, before.Name, after))
+	if err == nil && before.RestorableFrom == 0 { // the sale has not begun
+		err = planDraw(ctx, tx, updated)
+	}
 	if err != nil {
 		return room.Room{}, err
 	}
@@ -185,6 +191,11 @@ func mayFollow(ctx context.Context, tx pgx.Tx, before room.Room, after room.Sett
 	if before.Generation > 0 { // before that nobody can have entered
 		if wrong := before.Settings.Continues(after); len(wrong) > 0 {
 			return wrong
+		}
+	}
+	if before.RestorableFrom != 0 { // the sale has begun
+		if err := before.Settings.FixedInSale(after); err != nil {
+			return err
 		}
 	}
 	if orNone(after.Stock) != orNone(before.Settings.Stock) {
@@ -220,6 +231,9 @@ func (s *Store) Flush(ctx context.Context, name string, by room.Actor) (room.Roo
 			return err
 		}
 		if flushed, err = scanRoom(tx.QueryRow(ctx, q, name)); err != nil {
+			return err
+		}
+		if err := planDraw(ctx, tx, flushed); err != nil {
 			return err
 		}
 		return audit(ctx, tx, by, change{

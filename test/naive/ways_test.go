@@ -193,7 +193,7 @@ func (w *keeperWay) Tick(ctx context.Context, hooks ...redis.Hook) ([]string, er
 			decisions[i] = queue.Decision{Member: c.Member, Grant: credential.NewGrantID()}
 		}
 		last := r.Taken[len(r.Taken)-1].Place.Score
-		if err := w.books.Advance(ctx, []queue.Progress{{Room: w.room, Floors: []int64{last}, LastScore: r.LastScore}}); err != nil {
+		if err := w.books.Advance(ctx, []queue.Progress{{Room: w.room, Sale: 1, Floors: []int64{last}, LastScore: r.LastScore}}); err != nil {
 			return through, err
 		}
 		if _, err := line.Issue(ctx, w.room, step, decisions); err != nil {

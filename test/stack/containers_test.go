@@ -63,7 +63,7 @@ func TestLineAndBooksWorkOnTheImagesOfTheStack(t *testing.T) {
 	r, err := line.Reserve(t.Context(), "sale", step, queue.Take{Keep: 1, Effective: 50, Max: 500})
 	require.NoError(t, err)
 	require.Len(t, r.Taken, 1)
-	require.NoError(t, books.Advance(t.Context(), []queue.Progress{{Room: "sale", Floors: []int64{st.Place.Score, 0, 0, 0}, LastScore: r.LastScore}}))
+	require.NoError(t, books.Advance(t.Context(), []queue.Progress{{Room: "sale", Sale: 1, Floors: []int64{st.Place.Score, 0, 0, 0}, LastScore: r.LastScore}}))
 	issued, err := line.Issue(t.Context(), "sale", step, []queue.Decision{{Member: "ann", Grant: "g"}})
 	require.NoError(t, err)
 	require.Equal(t, 1, issued.Granted)

@@ -73,7 +73,7 @@ func (c *counter) tick() {
 	c.step.Seq++
 	r, err := c.line.Reserve(ctx, shopRoom, c.step, queue.Take{Keep: c.step.Seq, Effective: c.life.Rules.Batch, Max: 500})
 	require.NoError(c.t, err)
-	progress := queue.Progress{Room: shopRoom, LastScore: r.LastScore, Floors: r.Watermarks}
+	progress := queue.Progress{Room: shopRoom, Sale: 1, LastScore: r.LastScore, Floors: r.Watermarks}
 	decisions := make([]queue.Decision, len(r.Taken))
 	for i, taken := range r.Taken {
 		decisions[i] = queue.Decision{Member: taken.Member, Grant: uuid.NewString()}

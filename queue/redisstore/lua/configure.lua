@@ -45,11 +45,11 @@ if mode == 'create' then
     call('HSET', STATE, 'last' .. lane, f(math.max(from, floor)))
   end
 end
-local c = fields(CONF, 'interval', 'batch', 'adaptive')
+local c = fields(CONF, 'interval', 'batch', 'adaptive', 'listed')
 -- A room that follows its orders again begins anew, and not where it stood long ago.
 if c.adaptive == 0 then call('UNLINK', KEYS[17]) end
 if mode == 'create' then
-  call('HSET', STATE, 'tat', f(now - c.interval))
+  call('HSET', STATE, 'tat', f(now - c.interval), 'draw', c.listed == 1 and LISTED or 0)
 elseif c.interval ~= C.interval or c.batch ~= C.batch then
   -- What is left of a batch is kept as a time, which is worth something else
   -- from now on: as many grants as were left are left, and one batch at most.

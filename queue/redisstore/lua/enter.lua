@@ -1,14 +1,18 @@
--- enter.lua gives a member a place at the end of a lane, once.
+-- enter.lua gives a member a place, once: at the end of a lane, or where a draw
+-- that is open or a lottery puts them.
 --
--- ARGV: 1 now  2 member  3 lane
+-- ARGV: 1 now  2 member  3 lane  4 sale  5 lowest score of the member's key in that
+--       sale's draw or lottery, 0 if the caller has none
 -- Returns: OK and the member's standing ('new' is 1 if this call made the place),
--- INIT, NOT_OPEN, CLOSED, SOLD_OUT, FULL, or ORDERED (one order each, and it is placed).
+-- INIT, NOT_OPEN, CLOSED, SOLD_OUT, FULL, ORDERED (one order each, and it is placed),
+-- or GEN (the place goes by lot, and the caller has none of this sale).
 --
 -- Safe to repeat: whoever has a place or a grant keeps it, in the lane where it is.
-local member, lane = ARGV[2], number(3)
+local member, lane, sale, first = ARGV[2], number(3), number(4), number(5)
 local bad = unbegun()
 if bad then return bad end
 if lane ~= math.floor(lane) or lane < 0 or lane >= C.lanes then error('ERR no such lane') end
+if first ~= 0 and (first < BEYOND / 3 or first >= BEYOND or first % SLOTS ~= 0) then error('ERR no key begins there') end
 
 local g = settle(member)
 come_back(member)
@@ -17,18 +21,32 @@ if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(mem
 local c = fields(CONF, 'opens_at', 'closes_at', 'draining', 'max_waiting', 'one_order', 'admits_at', 'overbook')
 if now < c.opens_at then return reply('NOT_OPEN') end
 if c.draining == 1 or (c.closes_at > 0 and now >= c.closes_at) then return reply('CLOSED') end
-if c.one_order == 1 and done_of(member) == 'CONSUMED' then return reply('ORDERED') end
+local outcome, _, left = done_of(member)
+if c.one_order == 1 and outcome == 'CONSUMED' then return reply('ORDERED') end
 if c.overbook > 0 and now >= c.admits_at and sold_out() then return reply('SOLD_OUT') end
 local inside = waiting_count() + call('ZCARD', PROC) + call('ZCARD', AWAY)
 if inside >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
 
-ready_to_write({ DONE_INFO, STATS }, { DONE })
+-- In a lottery whoever has been let through goes behind: one chance each.
+local by_lot = DRAW == OPEN or (C.lottery == 1 and outcome ~= 'EXPIRED' and outcome ~= 'CONSUMED')
+if by_lot and (first == 0 or sale ~= C.sale) then return reply('GEN') end
 local score = math.max(S.last + 1, now)
 local boost = boost_of(lane)
--- Boosted or not, a lane's scores only rise: who came first stays ahead in it.
-if boost > 0 then score = math.max(last_in(lane) + 1, now - boost) end
-call('HSET', STATE, 'last', f(math.max(S.last, score)), 'last' .. lane, f(score))
-if score > now then call('HSET', STATE, 'ahead', f(score)) end
+if by_lot then
+  score = free_slot(first, tonumber(left) or 0)
+  if not score then return reply('FULL') end
+elseif LOTS then
+  score = math.max(score, BEYOND)
+elseif boost > 0 then
+  -- Boosted or not, a lane's scores only rise: who came first stays ahead in it.
+  score = math.max(last_in(lane) + 1, now - boost)
+end
+
+ready_to_write({ DONE_INFO, STATS }, { DONE })
+if not by_lot then
+  call('HSET', STATE, 'last', f(math.max(S.last, score)), 'last' .. lane, f(score))
+  if score > now then call('HSET', STATE, 'ahead', f(score)) end
+end
 call('ZREM', DONE, member)
 call('HDEL', DONE_INFO, member)
 call('ZADD', LANE[lane], 'NX', f(score), member)

@@ -42,5 +42,6 @@ else
     return reply('NONE')
   end
 end
-finish(member, outcome)
+-- Who enters a draw again gets another score of the same key than this.
+finish(member, outcome, nil, LOTS and at and f(at))
 return reply('OK')

@@ -120,6 +120,18 @@ local function in_line(m)
   end
 end
 
+-- free_slot finds a score of the key that begins at first where nobody stands;
+-- nil if there is none, which needs 64 members of one key. It begins behind left,
+-- a score that the member had: so no late copy of giving that up finds the new one.
+local function free_slot(first, left)
+  local from = left >= first and left < first + SLOTS and left + 1 - first or 0
+  for i = 0, SLOTS - 1 do
+    local score, taken = first + (from + i) % SLOTS, 0
+    for lane = 0, C.lanes - 1 do taken = taken + call('ZCOUNT', LANE[lane], f(score), f(score)) end
+    if taken == 0 then return score end
+  end
+end
+
 -- waiting_count is how many stand in the lanes.
 local function waiting_count()
   local n = 0

@@ -53,8 +53,9 @@ local function word(i)
   return ARGV[i]
 end
 
-local S = fields(STATE, 'time', 'last', 'listen_since', 'heard_at')
-local C = fields(CONF, 'generation', 'sale', 'lanes', 'interval', 'batch', 'done_ttl', 'away_after', 'one_line')
+local S = fields(STATE, 'time', 'last', 'listen_since', 'heard_at', 'draw')
+local C = fields(CONF, 'generation', 'sale', 'lanes', 'interval', 'batch', 'done_ttl', 'away_after', 'one_line', 'draw', 'lottery',
+  'admits_at')
 
 -- The clock never runs back, but for a step of more than a minute: then it is
 -- Redis that was wrong before, and waiting for it to catch up could take hours.
@@ -73,6 +74,17 @@ end
 -- starts the count of silence anew, for everybody.
 local deaf = stepped or (S.time > 0 and now - S.time > 10 * SECOND)
 if deaf then S.listen_since = now end
+
+-- How far the draw has come: 0 there is none, 1 open, 2 closed, 3 listed. Whoever
+-- sees its end first ends it for good: neither moving admits_at nor the clock
+-- opens it again.
+local OPEN, OVER, LISTED = 1, 2, 3
+local DRAW = C.draw == 1 and math.max(S.draw, now >= C.admits_at and OVER or OPEN) or 0
+
+-- Scores that a draw or a lottery gives are below BEYOND (package draw has the
+-- rules), 64 to a key. In such a room all other scores are not.
+local BEYOND, SLOTS = 1688849860263936, 64
+local LOTS = C.draw == 1 or C.lottery == 1
 
 -- listen_since is the earliest moment from which silence counts: now, if no
 -- process has told us lately whom it has heard.
@@ -96,6 +108,7 @@ local function ready_to_write(hashes, zsets)
     call('HSET', STATE, 'step_at', f(now), 'ahead', f(S.last))
   end
   call('HSET', STATE, 'time', f(now))
+  if DRAW >= OVER and S.draw < DRAW then call('HSET', STATE, 'draw', DRAW) end
   if deaf then call('HSET', STATE, 'listen_since', f(now)) end
 end
 

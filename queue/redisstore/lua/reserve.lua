@@ -7,7 +7,8 @@
 --       10 product  11 its stock  12 consumed before that was read; '' each: nothing new
 -- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...}, and
 -- 'lifted' {member, ...} whom the longest-wait promise took for the first time;
--- WAIT or FULL with 'wait' in microseconds; STALE with 'term'; INIT; GEN.
+-- WAIT or FULL with 'wait' in microseconds, and 'draw' while a draw is not listed;
+-- STALE with 'term'; INIT; GEN.
 --
 -- Safe to repeat: the same seq answers with its members that still wait for issue.
 local bad = unbegun() or other_generation(number(2))
@@ -39,6 +40,11 @@ if give_back_older(mine, keep) then return answer('MORE') end
 local c = fields(CONF, 'paused', 'admits_at', 'closes_at', 'draining', 'began', 'settle', 'restorable_from', 'capacity',
   'processing_timeout')
 local settling = C.generation > c.restorable_from and now < c.began + c.settle
+-- Nobody is taken before the list of a draw is kept. It is made once places that
+-- were lost have had the time to come back.
+if DRAW > 0 and DRAW < LISTED then
+  return answer('WAIT', 'wait', f(SECOND), 'draw', settling and OPEN or DRAW)
+end
 if c.paused == 1 or now < c.admits_at or settling or (c.closes_at > 0 and now >= c.closes_at and c.draining == 0) then
   return answer('WAIT', 'wait', f(SECOND))
 end
