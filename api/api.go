@@ -172,6 +172,7 @@ func (a *API) Handler() chi.Router {
 
 	r.Get("/livez", a.live)
 	r.Get("/readyz", a.ready)
+	r.Get("/.well-known/jwks.json", a.jwks)
 	r.Method(http.MethodGet, "/openapi.yaml", spec.Handler())
 	r.Method(http.MethodGet, "/problems/{slug}", problem.Handler())
 	r.Method(http.MethodGet, "/docs", docs)

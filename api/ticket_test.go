@@ -2,11 +2,14 @@ package api_test
 
 import (
 	"net/http"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/credential"
@@ -135,6 +138,78 @@ func TestKeysRotateWithoutAnybodyNoticing(t *testing.T) {
 	third := f.serve(func(o *api.Options) { o.Ring = ringOf(t, newKey) })
 	third.get(ticket(bob)).refused(http.StatusUnauthorized, "ticket-invalid")
 	require.Equal(t, queue.Claimed, third.poll(*p.QueueTicket).Status)
+}
+
+// Three processes change their keys one after the other, in the three steps, while
+// people poll all of them.
+func TestKeysAreRotatedUnderLoadAndNobodyIsRefused(t *testing.T) {
+	t.Parallel()
+	oldKey, newKey := credential.GenerateKey(), credential.GenerateKey()
+	f := setUp(t, func(p *plan) { p.keys = oldKey })
+	rings, sites := make([]*credential.Ring, 3), make([]*site, 3)
+	for i := range sites {
+		rings[i] = ringOf(t, oldKey)
+		sites[i] = f.serve(func(o *api.Options) { o.Ring = rings[i] })
+	}
+	ann, entry := f.ready()
+	tickets := []string{ann}
+	for range 5 {
+		tickets = append(tickets, f.enter())
+	}
+	stale := tickets[1] // kept by a client that never takes a new one
+
+	var load errgroup.Group
+	var over atomic.Bool
+	var polls, refused atomic.Int64
+	for i, text := range tickets {
+		load.Go(func() error {
+			for n := i; !over.Load(); n++ {
+				s := sites[n%len(sites)]
+				a, err := s.try(t.Context(), "GET", s.entries+"/me", ticket(text))
+				if err != nil {
+					return err
+				}
+				polls.Add(1)
+				if a.status != http.StatusOK {
+					refused.Add(1)
+				} else if renewed := a.position().QueueTicket; renewed != nil {
+					text = *renewed
+				}
+			}
+			return nil
+		})
+	}
+	for _, keys := range []string{oldKey + "," + newKey, newKey + "," + oldKey} {
+		for _, r := range rings {
+			require.NoError(t, r.Replace(keys))
+			for n := polls.Load() + 30; polls.Load() < n; {
+				runtime.Gosched()
+			}
+		}
+	}
+	over.Store(true)
+	require.NoError(t, load.Wait())
+	require.Zero(t, refused.Load(), "of %d", polls.Load())
+	require.Greater(t, polls.Load(), int64(150))
+
+	for _, s := range sites {
+		s.poll(stale)
+	}
+	sites[0].order(`[{"sku":"a","quantity":1}]`, token(entry)).is(http.StatusCreated)
+	for _, r := range rings {
+		require.NoError(t, r.Replace(newKey))
+	}
+	sites[1].get(ticket(stale)).refused(http.StatusUnauthorized, "ticket-invalid")
+	sites[2].order(`[{"sku":"a","quantity":1}]`, token(entry)).refused(http.StatusUnauthorized, "entry-token-invalid")
+}
+
+func TestThePublicKeysAreServed(t *testing.T) {
+	t.Parallel()
+	f := setUp(t, func(p *plan) { p.keys = credential.GenerateEd25519Key() })
+	a := f.call("GET", "/.well-known/jwks.json").is(http.StatusOK)
+	require.Equal(t, "application/jwk-set+json", a.header.Get("Content-Type"))
+	require.Equal(t, "public, max-age=300", a.header.Get("Cache-Control"))
+	require.JSONEq(t, string(f.ring.JWKS()), string(a.body))
 }
 
 func TestWhereATicketIsNeededTheFirstEnterWritesNothing(t *testing.T) {

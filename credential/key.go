@@ -20,7 +20,8 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 type key struct {
 	id     string
 	method jwt.SigningMethod
-	header string // the first segment of all that this key signs
+	header string            // the first segment of all that this key signs
+	public ed25519.PublicKey // of an Ed25519 key; nil of any other
 	// The secret is held by closures: nothing that prints values by reflection,
 	// a failed assertion say, can reach it.
 	signed func(*jwt.Token) (string, error)
@@ -36,7 +37,11 @@ func parseKey(id, text string) (*key, error) {
 			return nil, errors.New("an ed25519 seed must be 32 bytes of base64")
 		}
 		private := ed25519.NewKeyFromSeed(b)
-		return newKey(id, jwt.SigningMethodEdDSA, private, private.Public())
+		k, err := newKey(id, jwt.SigningMethodEdDSA, private, private.Public())
+		if err == nil {
+			k.public = private.Public().(ed25519.PublicKey)
+		}
+		return k, err
 	}
 	secret, err := decode(text)
 	if err != nil || len(secret) < minSecret {

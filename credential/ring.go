@@ -8,19 +8,33 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Ring is an ordered set of keys: the first signs, all verify. It never changes
-// and may be used by many goroutines. Printing, logging or marshalling one
-// shows the ids of its keys and nothing else. The zero Ring has no keys.
+// Ring is an ordered set of keys: the first signs, all verify. It may be used by
+// many goroutines, and Replace changes its keys under them; a copy is the same
+// ring. Printing, logging or marshalling one shows the ids of its keys and
+// nothing else. The zero Ring has no keys.
 type Ring struct {
+	set     *atomic.Pointer[keySet]
+	tickets *jwt.Parser
+	tokens  *jwt.Parser
+}
+
+// keySet is what a Ring holds at one moment.
+type keySet struct {
 	keys     []*key
 	byID     map[string]*key
 	byHeader map[string]*key // by the first segment of what the key signs
-	tickets  *jwt.Parser
-	tokens   *jwt.Parser
+}
+
+func (r Ring) now() *keySet {
+	if r.set == nil {
+		return &keySet{}
+	}
+	return r.set.Load()
 }
 
 // ParseRing reads kid:base64[,kid:base64], where kid is 1 to 32 letters, digits,
@@ -29,12 +43,25 @@ type Ring struct {
 // The error tells all that is wrong at once, by the positions of the keys, and
 // shows nothing of the text: it could be a secret in the wrong place.
 func ParseRing(s string) (*Ring, error) {
-	r := &Ring{
-		byID:     map[string]*key{},
-		byHeader: map[string]*key{},
-		tickets:  newParser(ticketAudience),
-		tokens:   newParser(tokenAudience),
+	r := &Ring{set: new(atomic.Pointer[keySet]), tickets: newParser(ticketAudience), tokens: newParser(tokenAudience)}
+	if err := r.Replace(s); err != nil {
+		return nil, err
 	}
+	return r, nil
+}
+
+// Replace gives the ring of ParseRing other keys, read as ParseRing reads them.
+// After an error it has those it had.
+func (r *Ring) Replace(s string) error {
+	set, err := parseKeys(s)
+	if err == nil {
+		r.set.Store(set)
+	}
+	return err
+}
+
+func parseKeys(s string) (*keySet, error) {
+	set := &keySet{byID: map[string]*key{}, byHeader: map[string]*key{}}
 	var errs []error
 	seen := map[string]int{} // position by key id
 	for i, entry := range strings.Split(s, ",") {
@@ -53,13 +80,10 @@ func ParseRing(s string) (*Ring, error) {
 			errs = append(errs, fmt.Errorf("key %d: %w", i+1, err))
 			continue
 		}
-		r.keys = append(r.keys, k)
-		r.byID[k.id], r.byHeader[k.header] = k, k
+		set.keys = append(set.keys, k)
+		set.byID[k.id], set.byHeader[k.header] = k, k
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return r, nil
+	return set, errors.Join(errs...)
 }
 
 // newParser is the library's parser with all that it offers to be strict: one
@@ -75,31 +99,38 @@ func newParser(audience string) *jwt.Parser {
 
 // GenerateKey returns one fresh entry for ParseRing: a random id of 8 characters
 // and an HS256 key of 256 random bits. The id tells nothing of when it was made.
-func GenerateKey() string {
-	var secret [minSecret]byte
+func GenerateKey() string { return generate("") }
+
+// GenerateEd25519Key is GenerateKey with an Ed25519 key: what it signs, others
+// can verify by JWKS and can't make.
+func GenerateEd25519Key() string { return generate("ed25519:") }
+
+func generate(kind string) string {
+	var secret [minSecret]byte // an Ed25519 seed is as long
 	rand.Read(secret[:])
 	id := strings.ToLower(rand.Text()[:8])
-	return id + ":" + base64.StdEncoding.EncodeToString(secret[:])
+	return id + ":" + kind + base64.StdEncoding.EncodeToString(secret[:])
 }
 
 // SigningKeyID is the id of the key that signs: the first.
 func (r *Ring) SigningKeyID() string {
-	if len(r.keys) == 0 {
+	keys := r.now().keys
+	if len(keys) == 0 {
 		return ""
 	}
-	return r.keys[0].id
+	return keys[0].id
 }
 
 // Has tells whether the ring can verify what the key kid has signed.
 func (r *Ring) Has(kid string) bool {
-	_, ok := r.byID[kid]
+	_, ok := r.now().byID[kid]
 	return ok
 }
 
 // sign signs with the key kid. The same claims give the same bytes, also with
 // EdDSA, which takes no randomness.
 func (r *Ring) sign(kid string, c *claims) (Token, error) {
-	k, ok := r.byID[kid]
+	k, ok := r.now().byID[kid]
 	if !ok {
 		return Token{}, fmt.Errorf("no key %q in the ring", kid)
 	}
@@ -121,7 +152,7 @@ func (r *Ring) verify(s string, p *jwt.Parser) (*claims, string, error) {
 		return nil, "", ErrInvalid // base64 skips line ends, so they would pass
 	}
 	header, rest, _ := strings.Cut(s, ".")
-	k, ok := r.byHeader[header]
+	k, ok := r.now().byHeader[header]
 	if !ok {
 		return nil, "", ErrInvalid
 	}
@@ -137,8 +168,9 @@ func (r *Ring) verify(s string, p *jwt.Parser) (*claims, string, error) {
 }
 
 func (r Ring) ids() []string {
-	ids := make([]string, len(r.keys))
-	for i, k := range r.keys {
+	keys := r.now().keys
+	ids := make([]string, len(keys))
+	for i, k := range keys {
 		ids[i] = k.id
 	}
 	return ids

@@ -2,6 +2,7 @@ package credential_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -53,6 +55,53 @@ func TestRingKnowsItsKeys(t *testing.T) {
 	require.Equal(t, "b", r.SigningKeyID())
 	require.True(t, r.Has("b") && r.Has("e"))
 	require.False(t, r.Has("a") || r.Has(""))
+}
+
+func TestReplacedKeysAreThoseOfEveryCopy(t *testing.T) {
+	t.Parallel()
+	r := ring(t, entryA())
+	copied := *r
+	old := signTicket(t, r, ticket())
+	require.NoError(t, r.Replace(entryA()+","+entryB()))
+	require.Equal(t, "a", copied.SigningKeyID())
+	require.True(t, copied.Has("b"))
+	require.Error(t, r.Replace("nonsense"))
+	require.True(t, r.Has("b"), "after an error all is as it was")
+
+	require.NoError(t, r.Replace(entryB()+","+entryA()))
+	_, err := copied.Ticket(old)
+	require.NoError(t, err, "what the old key signed is good")
+	require.NoError(t, copied.Replace(entryB()))
+	refused(t, r, old, "a ticket of a key that has left the ring")
+}
+
+func TestOthersVerifyEntryTokensByThePublicKeysAlone(t *testing.T) {
+	t.Parallel()
+	var set struct{ Keys []map[string]string }
+	require.NoError(t, json.Unmarshal(ring(t, entryA(), entryB()).JWKS(), &set))
+	require.NotNil(t, set.Keys)
+	require.Empty(t, set.Keys, "a secret is no public key")
+
+	r := ring(t, entryE(), entryA())
+	require.NoError(t, json.Unmarshal(r.JWKS(), &set))
+	require.Len(t, set.Keys, 1)
+	x, err := base64.RawURLEncoding.DecodeString(set.Keys[0]["x"])
+	require.NoError(t, err)
+	delete(set.Keys[0], "x")
+	require.Equal(t, map[string]string{"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": "e"}, set.Keys[0])
+
+	g := grant()
+	g.KeyID = "e"
+	text := signGrant(t, r, g)
+	verify := func(text string) error {
+		_, err := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithoutClaimsValidation()).Parse(text,
+			func(tk *jwt.Token) (any, error) { return ed25519.PublicKey(x), nil })
+		return err
+	}
+	require.NoError(t, verify(text))
+	require.Error(t, verify(text[:len(text)-4]+"AAAA"))
+	require.Error(t, verify(signTicket(t, ring(t, entryA()), ticket())))
+	require.NotContains(t, string(r.JWKS()), b64(seedE)[:20])
 }
 
 func TestZeroRingSignsAndVerifiesNothing(t *testing.T) {

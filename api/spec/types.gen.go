@@ -9,6 +9,26 @@ import (
 	"github.com/linekeeper/linekeeper/queue"
 )
 
+// Defines values for KeySetKeysAlg.
+const (
+	EdDSA KeySetKeysAlg = "EdDSA"
+)
+
+// Defines values for KeySetKeysCrv.
+const (
+	Ed25519 KeySetKeysCrv = "Ed25519"
+)
+
+// Defines values for KeySetKeysKty.
+const (
+	OKP KeySetKeysKty = "OKP"
+)
+
+// Defines values for KeySetKeysUse.
+const (
+	Sig KeySetKeysUse = "sig"
+)
+
 // Health That all is well
 type Health struct {
 	Status string `json:"status"`
@@ -21,6 +41,34 @@ type Item struct {
 	// SKU The product's name
 	SKU string `json:"sku"`
 }
+
+// KeySet A JSON Web Key Set
+type KeySet struct {
+	Keys []struct {
+		Alg KeySetKeysAlg `json:"alg"`
+		Crv KeySetKeysCrv `json:"crv"`
+
+		// Kid As in the header of a token
+		Kid string        `json:"kid"`
+		Kty KeySetKeysKty `json:"kty"`
+		Use KeySetKeysUse `json:"use"`
+
+		// X The public key
+		X string `json:"x"`
+	} `json:"keys"`
+}
+
+// KeySetKeysAlg defines model for KeySet.Keys.Alg.
+type KeySetKeysAlg string
+
+// KeySetKeysCrv defines model for KeySet.Keys.Crv.
+type KeySetKeysCrv string
+
+// KeySetKeysKty defines model for KeySet.Keys.Kty.
+type KeySetKeysKty string
+
+// KeySetKeysUse defines model for KeySet.Keys.Use.
+type KeySetKeysUse string
 
 // LaneStatus One lane of a room
 type LaneStatus struct {

@@ -17,6 +17,7 @@ var examples = map[string]string{
 	"migrate status":   "LINEKEEPER_DATABASE_URL=postgres://me@127.0.0.1/shop linekeeper migrate status -o json",
 	"setup":            "LINEKEEPER_DATABASE_URL=postgres://me@127.0.0.1/shop linekeeper setup --secrets /secrets",
 	"keys new":         "linekeeper keys new > keys",
+	"keys rotate":      "linekeeper keys rotate add keys",
 	"keys list":        "LINEKEEPER_KEYS_FILE=keys linekeeper keys list",
 	"admin-token new":  "linekeeper admin-token new --role operator ann",
 	"admin-token show": "linekeeper admin-token show .linekeeper",

@@ -13,15 +13,28 @@ import (
 )
 
 type keysCmd struct {
-	New  keysNew  `cmd:"" help:"Make a signing key, as LINEKEEPER_KEYS wants it."`
-	List keysList `cmd:"" help:"List the ids of the keys in LINEKEEPER_KEYS, never the keys."`
+	New    keysNew    `cmd:"" help:"Make a signing key, as LINEKEEPER_KEYS wants it."`
+	List   keysList   `cmd:"" help:"List the ids of the keys in LINEKEEPER_KEYS, never the keys."`
+	Rotate keysRotate `cmd:"" help:"Do one step of a change of keys in a file that LINEKEEPER_KEYS_FILE names."`
 }
 
-type keysNew struct{}
+// Kind is which sort of key is made.
+type Kind struct {
+	Ed25519 bool `name:"ed25519" help:"A key whose tokens others can verify, by /.well-known/jwks.json, and can't make."`
+}
+
+func (k Kind) key() string {
+	if k.Ed25519 {
+		return credential.GenerateEd25519Key()
+	}
+	return credential.GenerateKey()
+}
+
+type keysNew struct{ Kind }
 
 // Run prints what it makes, once.
-func (keysNew) Run(std streams) error {
-	_, err := fmt.Fprintln(std.out, credential.GenerateKey())
+func (c *keysNew) Run(std streams) error {
+	_, err := fmt.Fprintln(std.out, c.key())
 	return err
 }
 

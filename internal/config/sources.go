@@ -61,7 +61,7 @@ func (p *parser) variable(name string) (value, from string, err error) {
 	case value != "":
 		return "", fileVar, fmt.Errorf("is set, and %s is too", name)
 	}
-	value, err = readSecret(path)
+	value, err = ReadSecret(path)
 	return value, fileVar, err
 }
 
@@ -77,8 +77,9 @@ func fromIf(value, name string) string {
 	return name
 }
 
-// readSecret drops the newline that editors and echo put at the end.
-func readSecret(path string) (string, error) {
+// ReadSecret reads the file that a LINEKEEPER_X_FILE names, without the newline
+// that editors and echo put at its end. An empty file is an error.
+func ReadSecret(path string) (string, error) {
 	text, err := readFile(path)
 	if err != nil {
 		return "", err

@@ -363,7 +363,7 @@ func TestTheDocumentHasTheRoutesOfTheDesign(t *testing.T) {
 		"DELETE /admin/v1/rooms/{room}", "GET /admin/v1/rooms/{room}", "PATCH /admin/v1/rooms/{room}",
 		"POST /admin/v1/rooms/{room}/drain", "POST /admin/v1/rooms/{room}/flush", "POST /admin/v1/rooms/{room}/pause",
 		"POST /admin/v1/rooms/{room}/resume", "GET /admin/v1/rooms/{room}/snapshot",
-		"GET /docs", "GET /docs/{file}", "GET /livez", "GET /metrics", "GET /openapi.yaml", "GET /problems/{slug}", "GET /readyz",
+		"GET /.well-known/jwks.json", "GET /docs", "GET /docs/{file}", "GET /livez", "GET /metrics", "GET /openapi.yaml", "GET /problems/{slug}", "GET /readyz",
 		"POST /v1/orders", "GET /v1/orders/{id}",
 		"GET /v1/rooms/{room}", "POST /v1/rooms/{room}/entries",
 		"DELETE /v1/rooms/{room}/entries/me", "GET /v1/rooms/{room}/entries/me",
