@@ -137,6 +137,8 @@ func (p property) values() string {
 		return "a time"
 	case p.Pattern != "":
 		return "a product's sku"
+	case p.Type == "string":
+		return "the name of a time zone"
 	case p.MinItems > 0:
 		return fmt.Sprintf("%d to %d lanes", p.MinItems, p.MaxItems)
 	case p.MaxItems > 0:
