@@ -4,8 +4,9 @@
 --
 -- ARGV: 1 now  2 generation  3 term  4 leader  5 seq  6 keep  7 effective batch  8 max
 --       9 seconds by which the day of the room is ahead of UTC
--- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...}, and
--- 'lifted' {member, ...} whom the longest-wait promise took for the first time;
+-- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...}, of
+-- whom the longest-wait promise took the first 'lifts', and 'lifted' {member, ...}
+-- for the first time;
 -- WAIT or FULL with 'wait' in microseconds; STALE with 'term'; INIT; GEN.
 --
 -- Safe to repeat: the same seq answers with its members that still wait for issue.
@@ -64,4 +65,4 @@ local deadline = now + c.processing_timeout
 local taken = hold(take.chosen, step, deadline)
 local more = take.left and #take.chosen < allowed
 call('HSET', STATE, 'taken_at', f(deadline), 'more', more and '1' or '0')
-return answer(more and 'MORE' or 'OK', 'taken', taken, 'lifted', take.lifted)
+return answer(more and 'MORE' or 'OK', 'taken', taken, 'lifts', take.lifts, 'lifted', take.lifted)
