@@ -133,7 +133,7 @@ func TestDefaultsAreThoseOfTheContract(t *testing.T) {
 	const want = `{"batchSize":50,"intervalMs":1000,"entryTokenTtlSeconds":300,"pickupTtlSeconds":30,"claimLeaseSeconds":15,
 		"capacity":0,"maxInFlightOrders":0,"maxWaiting":100000,"awayAfterSeconds":120,"forgetAfterSeconds":1800,
 		"processingTimeoutSeconds":5,"doneTtlSeconds":3600,"settleSeconds":40,"lanes":[{"name":"standard","weight":1}],
-		"priority":"ratio","maxWaitSeconds":0,"adaptive":false,"directAdmission":false,"eager":false,"stock":null,"overbook":1,
+		"priority":"ratio","maxWaitSeconds":0,"timeZone":"UTC","adaptive":false,"directAdmission":false,"eager":false,"stock":null,"overbook":1,
 		"opensAt":null,"admitsAt":null,"closesAt":null,"draw":false,"paused":false,"draining":false,
 		"oneOrderPerMember":false,"enterNeedsTicket":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
 		"returnUrls":[],"message":{}}`
@@ -245,9 +245,7 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
-		"directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`, "draw": `{"draw":true}`,
-		"priority": `{"priority":"boost"}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
-		"lanes": `{"lanes":[{"name":"vip","weight":2},{"name":"standard","weight":1}]}`,
+		"directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
 	} {
 		_, err := room.Parse([]byte(patch))
 		var problems room.Problems

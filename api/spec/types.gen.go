@@ -121,10 +121,10 @@ type Outcome = queue.Outcome
 
 // Position Where a member stands. Every field is always there
 type Position struct {
-	// CurrentTotalWaitingCount Members in the same lane, at least rank + 1 while WAITING
+	// CurrentTotalWaitingCount Members in the same lane, or in the whole line where lanes are one; at least rank + 1 while WAITING
 	CurrentTotalWaitingCount *int64 `json:"currentTotalWaitingCount"`
 
-	// EnteredAt When the place was made
+	// EnteredAt When the place was made; in a boosted lane, by the boost of now
 	EnteredAt *time.Time `json:"enteredAt"`
 
 	// EntryToken What pays for one order. READY and CLAIMED only
@@ -145,7 +145,7 @@ type Position struct {
 	// LastOutcome How the last stay ended, beside NOT_ENTERED and while it is remembered
 	LastOutcome *Outcome `json:"lastOutcome"`
 
-	// Lifted Whether the place was moved up because the wait had become too long
+	// Lifted Whether the member was taken out of this place because the wait had become too long
 	Lifted *bool `json:"lifted"`
 
 	// Message What the operator tells those who wait, by language tag; null where there is nothing
@@ -157,7 +157,7 @@ type Position struct {
 	// OrderID The order that was placed. CONSUMED only
 	OrderID *string `json:"orderId"`
 
-	// Overtakable Whether later members of other lanes may be let through first
+	// Overtakable Whether those who enter later in another lane may come to stand ahead, as a boost of more seconds does
 	Overtakable *bool `json:"overtakable"`
 
 	// PollingIntervalSeconds How often to ask
@@ -166,7 +166,7 @@ type Position struct {
 	// QueueTicket New or renewed; keep it in place of the one you have. Null otherwise
 	QueueTicket *string `json:"queueTicket"`
 
-	// Rank How many in the same lane stand ahead; the first has 0
+	// Rank How many stand ahead: in the same lane, or in the whole line where lanes are one; the first has 0
 	Rank *int64 `json:"rank"`
 
 	// Room The room's name

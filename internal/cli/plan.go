@@ -98,7 +98,7 @@ func (c *Client) Plan(ctx context.Context, rooms Rooms) (Plan, error) {
 
 func (c *Client) step(ctx context.Context, name string, patch json.RawMessage) (Step, error) {
 	step := Step{Room: name, Action: "create", Changes: []Change{}, patch: patch}
-	before := room.Defaults()
+	before, lives := room.Defaults(), false
 	got, err := c.do(ctx, request{method: http.MethodGet, path: roomPath(name)})
 	var no Refusal
 	switch {
@@ -111,10 +111,14 @@ func (c *Client) step(ctx context.Context, name string, patch json.RawMessage) (
 			return step, err
 		}
 		step.Action, step.version, before = "unchanged", there.Version, there.Settings
+		lives = there.Generation > 0
 	}
 	after, err := room.MergePatch(before, patch)
 	if err != nil {
 		return step, err
+	}
+	if wrong := before.Continues(after); lives && len(wrong) > 0 {
+		return step, wrong
 	}
 	changes, err := settingsDiff(before, after)
 	if len(changes) > 0 {

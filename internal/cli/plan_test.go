@@ -119,3 +119,19 @@ func TestFileOfRoomsIsReadStrictly(t *testing.T) {
 	_, err := cli.ReadRooms(strings.NewReader("rooms: {a: {foo: 1}, b: {bar: 2}}"))
 	require.ErrorContains(t, err, "room a: foo is not a setting", "all that is wrong is told")
 }
+
+func TestPlanSaysThatLanesOfARoomThatLivesStay(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	f.create("tickets", nil)
+	const other = "rooms: {tickets: {lanes: [{name: gold, weight: 1}]}}"
+	plan, err := f.Plan(t.Context(), rooms(t, other))
+	require.NoError(t, err, "a room that was never begun")
+	require.NoError(t, f.Apply(t.Context(), plan))
+	_, err = f.store.Begin(t.Context(), "tickets", 0)
+	require.NoError(t, err)
+	_, err = f.Plan(t.Context(), rooms(t, "rooms: {tickets: {lanes: [{name: standard, weight: 1}]}}"))
+	require.ErrorContains(t, err, "room tickets: lanes must begin with the lanes that the room has, in their order (gold), got standard")
+	_, err = f.Plan(t.Context(), rooms(t, "rooms: {tickets: {lanes: [{name: gold, weight: 3}, {name: vip, weight: 7}]}}"))
+	require.NoError(t, err)
+}

@@ -139,6 +139,8 @@ func (p property) values() string {
 		return "a product's sku"
 	case p.Type == "number":
 		return fmt.Sprintf("%d to %d with at most 3 decimals", p.Minimum, p.Maximum)
+	case p.Type == "string":
+		return "the name of a time zone"
 	case p.MinItems > 0:
 		return fmt.Sprintf("%d to %d lanes", p.MinItems, p.MaxItems)
 	case p.MaxItems > 0:

@@ -136,7 +136,8 @@ func (s *Store) Create(ctx context.Context, name string, settings room.Settings,
 // Update gives the room the settings that change makes of those in force. The
 // row is locked meanwhile, so change must be quick. ifVersion is the version
 // that the caller has seen, 0 for any; another one is room.ErrVersion. Settings
-// that come out the same are no change: no new version, no audit row.
+// that come out the same are no change: no new version, no audit row. Lanes that
+// a room has that was begun stay: room.Problems otherwise.
 func (s *Store) Update(ctx context.Context, name string, ifVersion int64, change func(room.Settings) (room.Settings, error), by room.Actor) (room.Room, error) {
 	var updated room.Room
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {

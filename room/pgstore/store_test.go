@@ -270,3 +270,32 @@ func TestAfterAFlushNothingOlderIsRestorable(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, second.Generation, third.RestorableFrom, "a loss keeps the tickets since the flush")
 }
+
+func TestLanesOfARoomThatWasBegunStay(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	lanes := func(names ...string) func(room.Settings) (room.Settings, error) {
+		return func(s room.Settings) (room.Settings, error) {
+			s.Lanes = nil
+			for _, name := range names {
+				s.Lanes = append(s.Lanes, room.Lane{Name: name, Weight: 1})
+			}
+			return s, nil
+		}
+	}
+	_, err := f.Update(t.Context(), "sale", 0, lanes("standard", "vpi"), ann)
+	require.NoError(t, err, "before the room was begun nobody can have entered")
+	_, err = f.Update(t.Context(), "sale", 0, lanes("standard", "vip"), ann)
+	require.NoError(t, err)
+	_, err = f.Begin(t.Context(), "sale", 0)
+	require.NoError(t, err)
+	_, err = f.Update(t.Context(), "sale", 0, lanes("standard", "vip", "press"), ann)
+	require.NoError(t, err)
+	for _, names := range [][]string{{"standard", "vip"}, {"vip", "standard", "press"}, {"standard", "gold", "press"}} {
+		_, err = f.Update(t.Context(), "sale", 0, lanes(names...), ann)
+		var wrong room.Problems
+		require.ErrorAs(t, err, &wrong, "%v", names)
+		require.Equal(t, "lanes", wrong[0].Field)
+	}
+	require.Len(t, f.room().Settings.Lanes, 3)
+}

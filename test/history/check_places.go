@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -117,12 +118,30 @@ func (j *judge) floors(m *moment) string {
 }
 
 // I7, as clients see it: who had a place before somebody else asked for one
-// stands in front of them, whatever process each asked.
+// stands in front of them, whatever process each asked. Where a boost has been in
+// force that is so within each lane.
 func laterStandsBehind(j *judge) {
+	boosted := j.everBoosted()
+	lanes := map[string]bool{}
+	for i := range j.calls {
+		if c := &j.calls[i]; boosted && c.F == Enter {
+			lanes[c.Lane] = true
+		}
+	}
+	if !boosted {
+		j.judgeEnters(func(*call) bool { return true })
+	}
+	for _, lane := range slices.Sorted(maps.Keys(lanes)) {
+		j.judgeEnters(func(c *call) bool { return c.Lane == lane })
+	}
+}
+
+// judgeEnters compares the enters that are of one line.
+func (j *judge) judgeEnters(of func(*call) bool) {
 	var had, made []*call
 	for i := range j.calls {
 		c := &j.calls[i]
-		if c.F == Enter && c.class == OK && c.Score > 0 {
+		if c.F == Enter && c.class == OK && c.Score > 0 && of(c) {
 			had = append(had, c)
 			if c.code == "201" {
 				made = append(made, c)
@@ -151,7 +170,8 @@ func laterStandsBehind(j *judge) {
 }
 
 // I7, by the journal: a new score is above all that the room has given, and is
-// the time of Redis wherever that is.
+// the time of Redis wherever that is. In a boosted lane it is above all that the
+// lane has been given, and that time less the boost.
 func newPlaceIsLast(j *judge) {
 	j.eachMoment(func(m *moment) {
 		if m.fresh || m.Mode == "drop" {
@@ -164,7 +184,9 @@ func newPlaceIsLast(j *judge) {
 			if m.Script != "enter" || !newPlace(m, v) {
 				continue
 			}
-			if want := max(m.was.Last+1, m.Now); v.after.Score != want || m.State.Last != want {
+			lane := v.after.place().Lane
+			want := m.given(lane)
+			if v.after.Score != want || m.State.Last != max(m.was.Last, want) || m.boosts(lane) && m.State.Lasts[lane&3] != want {
 				j.violate(fmt.Sprintf("%s entered at %d; by the clock of Redis and the places given it is %d", v.member, v.after.Score, want),
 					j.step(m, v.member))
 			}

@@ -92,6 +92,7 @@ type State struct {
 	ListenSince, HeardAt, StepAt int64
 	Tidied                       int64 // outcomes of places up to it may have been forgotten
 	Watermarks                   [4]int64
+	Lasts                        [4]int64 // the highest score given, per lane
 }
 
 // Sizes are the sizes of the room's sets.

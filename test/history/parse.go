@@ -139,6 +139,7 @@ func (p *parser) state(f map[string]text) State {
 	}
 	for lane := range s.Watermarks {
 		s.Watermarks[lane] = p.int(f["watermark"+strconv.Itoa(lane)])
+		s.Lasts[lane] = p.int(f["last"+strconv.Itoa(lane)])
 	}
 	return s
 }

@@ -44,7 +44,8 @@ type move struct {
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
 	forgetAfter, capacity int64
-	floors [4]int64
+	floors  [4]int64
+	sharing sharing
 }
 
 func confOf(fields map[string]string) *conf {
@@ -57,7 +58,9 @@ func confOf(fields map[string]string) *conf {
 		batch: n("batch"), interval: n("interval"), tokenTTL: n("token_ttl"), pickupTTL: n("pickup_ttl"),
 		processingTimeout: n("processing_timeout"), awayAfter: n("away_after"), forgetAfter: n("forget_after"), capacity: n("capacity"),
 	}
+	c.sharing = sharing{lanes: n("lanes"), oneLine: n("one_line") == 1, maxWait: n("max_wait")}
 	for lane := range c.floors {
+		c.sharing.weights[lane], c.sharing.boosts[lane] = max(n("weight"+strconv.Itoa(lane)), 1), n("boost"+strconv.Itoa(lane))
 		c.floors[lane] = n("floor" + strconv.Itoa(lane))
 	}
 	return c

@@ -258,7 +258,8 @@ func (j *judge) shownFirst(c *call) int64 {
 	return since
 }
 
-// comeback is a member who got an old place back, between two times of Now.
+// comeback is a member who got an old place back, or a new one ahead of others by
+// a boost, between two times of Now.
 type comeback struct {
 	member               string
 	score, after, before int64
@@ -274,7 +275,7 @@ func (b comeback) aheadOf(member string, score int64) bool {
 func (j *judge) comebacks() []comeback {
 	var out []comeback
 	j.eachMove(func(m *moment, v move) {
-		if v.after.kind() != waiting || v.before.kind() == waiting || m.Script == "enter" && newPlace(m, v) {
+		if v.after.kind() != waiting || v.before.kind() == waiting || m.Script == "enter" && newPlace(m, v) && !m.boosts(v.after.place().Lane) {
 			return
 		}
 		b := comeback{v.member, v.after.Score, m.After, m.Before}

@@ -36,6 +36,7 @@ var blows = []blow{
 	{"lock lost", (*world).loseLock},
 	{"scripts flushed", (*world).flushScripts},
 	{"settings changed", (*world).changeSettings},
+	{"weights changed", (*world).changeWeights},
 	{"paused", (*world).pauseRoom},
 	{"flushed", (*world).flushRoom},
 	{"member blocked", (*world).blockOne},

@@ -28,6 +28,7 @@ const patience = 10 * time.Second
 type person struct {
 	w      *world
 	name   string
+	number int
 	tab    string // tells the person's browsers apart: each has one call open
 	rnd    *rand.Rand
 	ticket string
@@ -37,7 +38,7 @@ type person struct {
 }
 
 func (w *world) invite(i int) {
-	p := &person{w: w, name: fmt.Sprintf("m%02d", i), rnd: rand.New(rand.NewPCG(w.seed, uint64(i)+1))}
+	p := &person{w: w, name: fmt.Sprintf("m%02d", i), number: i, rnd: rand.New(rand.NewPCG(w.seed, uint64(i)+1))}
 	w.people.Go(func() {
 		time.Sleep(time.Duration(p.rnd.Int64N(int64(w.plan.spread))))
 		p.visit()
@@ -208,6 +209,9 @@ func (p *person) call(f history.F, method, path string) answer {
 		if f == history.Poll && p.token != "" {
 			r.Header.Set("X-Entry-Token", p.token)
 		}
+	}
+	if lane := p.laneFor(); lane != "" {
+		r.Header.Set("X-Member-Lane", lane)
 	}
 	return p.ask(r, history.Event{F: f})
 }

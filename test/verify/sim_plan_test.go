@@ -46,6 +46,7 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 		locked: rnd.IntN(2) == 0, trouble: draw(rnd, 0, 0.01, 0.03), longest: draw(rnd, time.Second, 10*time.Second, 25*time.Second),
 		crashes: rnd.IntN(4), blows: rnd.IntN(4), tickets: rnd.IntN(4) > 0,
 	}
+	p.drawLanes(seed)
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second
 	}

@@ -38,6 +38,7 @@ var themes = []theme{
 		people: func(p *plan) { p.stock, p.stubborn, p.settings.EntryTokenTTLSeconds = 3, true, 120 }},
 	{name: "little room", heat: 0.05, hot: []string{"claim", "consume", "release", "O"}, blows: []string{"relays asleep", "settings changed"},
 		people: func(p *plan) { p.settings.Capacity, p.settings.BatchSize = 3, 20 }},
+	{name: "lanes", heat: 0.05, hot: []string{"reserve", "issue", "enter"}, blows: []string{"weights changed", "lock lost"}, people: crowdedLanes},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }

@@ -7,7 +7,7 @@
 -- the call has looked enough, nobody else takes that turn: the next call goes on.
 local function walk_lanes(n, zone)
   local since, looked = listen_since(), 0
-  local out = { chosen = {}, silent = {}, lifted = {}, left = false }
+  local out = { chosen = {}, silent = {}, lifted = {}, lifts = 0, left = false }
 
   local function next_of(w)
     while true do
@@ -43,6 +43,7 @@ local function walk_lanes(n, zone)
     local e = next_of(lanes[1])
     local lift = e and lift_of(e, zone)
     if not lift then break end
+    out.lifts = out.lifts + 1
     if lift == 'new' then out.lifted[#out.lifted + 1] = e.member end
     choose(lanes[1], e)
   end

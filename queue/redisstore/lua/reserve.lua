@@ -5,8 +5,9 @@
 -- ARGV: 1 now  2 generation  3 term  4 leader  5 seq  6 keep  7 effective batch  8 max
 --       9 seconds by which the day of the room is ahead of UTC
 --       10 product  11 its stock  12 consumed before that was read; '' each: nothing new
--- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...}, and
--- 'lifted' {member, ...} whom the longest-wait promise took for the first time;
+-- Returns: OK or MORE (call again at once) with 'taken' {member, lane, score, ...}, of
+-- whom the longest-wait promise took the first 'lifts', and 'lifted' {member, ...}
+-- for the first time;
 -- WAIT or FULL with 'wait' in microseconds, and 'draw' while a draw is not listed;
 -- STALE with 'term'; INIT; GEN.
 --
@@ -81,4 +82,4 @@ local deadline = now + c.processing_timeout
 local taken = hold(take.chosen, step, deadline)
 local more = take.left and #take.chosen < allowed
 call('HSET', STATE, 'taken_at', f(deadline), 'more', more and '1' or '0')
-return answer(more and 'MORE' or 'OK', 'taken', taken, 'lifted', take.lifted)
+return answer(more and 'MORE' or 'OK', 'taken', taken, 'lifts', take.lifts, 'lifted', take.lifted)

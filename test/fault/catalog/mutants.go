@@ -40,6 +40,10 @@ var Mutants = []Mutant{
 		"a ticket shown after an outcome, above the watermark"},
 	{"enter-moves-back", "entering again gives a new place", "I6", "a second enter of somebody who waits"},
 	{"capacity-without-claimed", "capacity does not count the grants that are claimed", "I11", "a capacity, and orders that take a while"},
+	{"weights-ignored", "lanes take turns, whatever they weigh", "I7", "two lanes with somebody waiting for a while, of different weights"},
+	{"idle-lane-credit", "a lane with nobody waiting saves up what it would have had", "I7", "a lane that is empty while another is served, and fills"},
+	{"lane-by-lane", "lanes that are one line are served in turn", "I7", "a boost, and several waiting in both lanes"},
+	{"lift-all", "the longest wait takes all that a call may take", "I7", "a longest wait, and a line that moves slowly"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
 }

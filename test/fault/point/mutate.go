@@ -122,6 +122,18 @@ call('ZADD', LANE[known or lane], f(score), member)
 if not known then call('HINCRBY'`},
 	{"enter-moves-back", "enter", `, STATS, 'entered', 1)`, `, STATS, 'entered', 1) end`},
 
+	{"weights-ignored", "reserve", `w.stride = unit / w.weight`, `w.stride = unit`},
+
+	// What is stored of a lane that is idle says by how much it is behind.
+	{"idle-lane-credit", "reserve", `'^(%d+) (%d+)$')
+    pass`, `'^(%-?%d+) (%d+)$')
+    pass`},
+	{"idle-lane-credit", "reserve", `math.max(w.pass - lowest, 0)`, `w.pass - lowest`},
+
+	{"lane-by-lane", "reserve", `if C.one_line ~= 1 then return w.pass end`, `if true then return w.pass end`},
+
+	{"lift-all", "reserve", `math.max(math.floor(n / 2), 1)`, `n`},
+
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 }
 

@@ -283,6 +283,37 @@ var stories = []story{
 		s.say(s.enter("ann").Rank, " of ", s.at("bob").Total)
 	}, "0 of 2", "1 of 2"},
 
+	{"weights-ignored", func(s *stage) {
+		s.lanes(1, 3)
+		s.say(s.lanesOf(8))
+	}, "01110111", "01010101"},
+
+	{"idle-lane-credit", func(s *stage) {
+		s.lanes(1, 1)
+		for i := range 12 { // of the second lane nobody is there
+			s.enter(fmt.Sprint("only-", i))
+		}
+		for range 4 {
+			s.pass(time.Second)
+			s.tick()
+		}
+		s.say(s.lanesOf(4))
+	}, "0101", "1111"},
+
+	{"lane-by-lane", func(s *stage) {
+		s.lanes(1, 1)
+		s.life.Rules.OneLine, s.life.Rules.Boosts = true, []time.Duration{0, time.Minute}
+		s.limit(0)
+		s.say(s.lanesOf(4))
+	}, "1111", "0101"},
+
+	{"lift-all", func(s *stage) {
+		s.lanes(1, 1)
+		s.life.Rules.MaxWait = 100 * time.Millisecond
+		s.limit(0)
+		s.say(s.lanesOf(4))
+	}, "0001", "0000"},
+
 	{"capacity-without-claimed", func(s *stage) {
 		s.limit(1)
 		s.claim(s.admitted(), "c1")
