@@ -247,16 +247,10 @@ func (f *fixture) keys() []string {
 
 func (f *fixture) key(part string) string { return f.prefix + ":{" + f.room + "}:" + part }
 
-// dump is all that Redis holds of the room, as it would be copied elsewhere.
-func (f *fixture) dump() map[string]string {
+// dump is all that Redis holds of the room.
+func (f *fixture) dump() map[string]any {
 	f.t.Helper()
-	all := map[string]string{}
-	for _, key := range f.keys() {
-		value, err := f.rdb.Dump(f.t.Context(), key).Result()
-		require.NoError(f.t, err)
-		all[key] = value
-	}
-	return all
+	return harness.Contents(f.t, f.rdb, f.prefix+":*")
 }
 
 // crowd puts n members in line before everybody who enters.
