@@ -15,7 +15,7 @@ type roomView struct {
 	headAge  float64 // seconds
 	batch    float64
 	stock    *float64 // left of the product that bounds the room; nil: none does, or not read yet
-	lastTick float64 // Unix time; 0: none yet
+	lastTick float64  // Unix time; 0: none yet
 }
 
 // roomViews exports what stands in shared Redis, and only while this process

@@ -92,6 +92,14 @@ type State struct {
 	ListenSince, HeardAt, StepAt int64
 	Tidied                       int64 // outcomes of places up to it may have been forgotten
 	Watermarks                   [4]int64
+	Stock                        StockTold
+}
+
+// StockTold is the last reading of stock that a room was told. The zero
+// StockTold is none.
+type StockTold struct {
+	SKU                string
+	Left, Consumed, At int64
 }
 
 // Sizes are the sizes of the room's sets.

@@ -44,7 +44,9 @@ type move struct {
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
 	forgetAfter, capacity int64
-	floors [4]int64
+	floors   [4]int64
+	stock    string // sku that bounds who is let in; empty: none
+	overbook int64  // in thousandths
 }
 
 func confOf(fields map[string]string) *conf {
@@ -57,6 +59,7 @@ func confOf(fields map[string]string) *conf {
 		batch: n("batch"), interval: n("interval"), tokenTTL: n("token_ttl"), pickupTTL: n("pickup_ttl"),
 		processingTimeout: n("processing_timeout"), awayAfter: n("away_after"), forgetAfter: n("forget_after"), capacity: n("capacity"),
 	}
+	c.stock, c.overbook = fields["stock"], n("overbook")
 	for lane := range c.floors {
 		c.floors[lane] = n("floor" + strconv.Itoa(lane))
 	}

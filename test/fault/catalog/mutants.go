@@ -42,4 +42,6 @@ var Mutants = []Mutant{
 	{"capacity-without-claimed", "capacity does not count the grants that are claimed", "I11", "a capacity, and orders that take a while"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
+	{"stock-without-consumed", "what has been consumed since the stock was read is not subtracted", "I11",
+		"orders that are placed and consumed between two readings"},
 }

@@ -123,6 +123,8 @@ if not known then call('HINCRBY'`},
 	{"enter-moves-back", "enter", `, STATS, 'entered', 1)`, `, STATS, 'entered', 1) end`},
 
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
+
+	{"stock-without-consumed", "reserve", ` - (consumed - before) - inside`, ` - inside`},
 }
 
 // A grant that expires is taken off the counter of capacity-by-counter.
