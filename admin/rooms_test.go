@@ -116,7 +116,7 @@ func TestCase10NonsenseIsRefusedAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	before := f.create("sale").body
-	for _, field := range []string{"batchSize", "capacity", "maxWaiting", "entryTokenTtlSeconds"} {
+	for _, field := range []string{"batchSize", "capacity", "maxWaiting", "entryTokenTtlSeconds", "overbook"} {
 		for _, value := range []string{"-5", "1e12", "0.5", `"5"`, "1e309", "9223372036854775807", "-0", "true", "[5]", "{}"} {
 			a := f.call("operator", "PATCH", "/admin/v1/rooms/sale", `{"intervalMs":2000,"`+field+`":`+value+`}`, headers{"If-Match": "*"})
 			f.refused(a, 422, "invalid-settings")

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -248,24 +247,10 @@ func (f *fixture) keys() []string {
 
 func (f *fixture) key(part string) string { return f.prefix + ":{" + f.room + "}:" + part }
 
-// dump is all that Redis holds of the room. (Not by DUMP: the order of a large
-// hash changes while it is only read.)
-func (f *fixture) dump() map[string]string {
+// dump is all that Redis holds of the room.
+func (f *fixture) dump() map[string]any {
 	f.t.Helper()
-	all := map[string]string{}
-	for _, key := range f.keys() {
-		kind, err := f.rdb.Type(f.t.Context(), key).Result()
-		require.NoError(f.t, err)
-		switch kind {
-		case "hash":
-			all[key] = fmt.Sprint(f.rdb.HGetAll(f.t.Context(), key).Val()) // sorted
-		case "zset":
-			all[key] = fmt.Sprint(f.rdb.ZRangeWithScores(f.t.Context(), key, 0, -1).Val())
-		default:
-			all[key] = kind
-		}
-	}
-	return all
+	return harness.Contents(f.t, f.rdb, f.prefix+":*")
 }
 
 // crowd puts n members in line before everybody who enters.

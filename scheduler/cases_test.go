@@ -101,16 +101,10 @@ func TestCase18ACallOfBeforeTheLockWasLostChangesNothing(t *testing.T) {
 }
 
 // dump is all that Redis holds of the room.
-func (h *house) dump() map[string]string {
+func (h *house) dump() map[string]any {
 	h.Helper()
-	keys, err := h.rdb.Keys(h.Context(), h.prefix+":{*").Result()
-	require.NoError(h, err)
-	require.NotEmpty(h, keys)
-	all := map[string]string{}
-	for _, key := range keys {
-		all[key], err = h.rdb.Dump(h.Context(), key).Result()
-		require.NoError(h, err)
-	}
+	all := harness.Contents(h, h.rdb, h.prefix+":{*")
+	require.NotEmpty(h, all)
 	return all
 }
 

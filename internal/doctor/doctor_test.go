@@ -161,6 +161,25 @@ var faults = []struct {
 	{"a limit of orders that protects nothing", "room orders", doctor.Warn, "protects nothing", "maxInFlightOrders=", func(f *fixture) {
 		f.change(func(s *room.Settings) { s.MaxInFlightOrders = 5000 })
 	}},
+	{"a product that is gone", "room stock", doctor.Fail, "no product demo any more", "product set demo stock=N", func(f *fixture) {
+		f.boundByDemo()
+		f.exec(`DELETE FROM products`)
+	}},
+	{"a room with nothing to sell", "room stock", doctor.Warn, "demo is sold out", "product set demo stock=N", func(f *fixture) {
+		f.boundByDemo()
+		f.exec(`UPDATE products SET stock = 0`)
+	}},
+	{"two rooms that sell the same", "room stock", doctor.Warn, "it bounds sale too", "a product of its own", func(f *fixture) {
+		f.boundByDemo()
+		settings := room.Defaults()
+		settings.Stock = new("demo")
+		_, err := f.store.Create(f.t.Context(), "other", settings, ann)
+		require.NoError(f.t, err)
+	}},
+	{"a room that is not told its stock", "room stock", doctor.Fail, "nobody is let through", "scheduler leads", func(f *fixture) {
+		f.boundByDemo()
+		f.state("stock_at", micros(-11*time.Second))
+	}},
 }
 
 func limit(n uint64) func() (uint64, error) { return func() (uint64, error) { return n, nil } }

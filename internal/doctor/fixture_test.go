@@ -107,6 +107,15 @@ func (f *fixture) change(change func(*room.Settings)) {
 	require.NoError(f.t, f.line.Update(f.t.Context(), lives[0]))
 }
 
+// boundByDemo has the stock of demo bound who is let into the room, as told now.
+func (f *fixture) boundByDemo() {
+	f.t.Helper()
+	f.change(func(s *room.Settings) { s.Stock = new("demo") })
+	f.state("stock_sku", "demo")
+	f.state("stock", "10")
+	f.state("stock_at", micros(0))
+}
+
 // inPostgres changes the settings in Postgres alone.
 func (f *fixture) inPostgres(change func(*room.Settings)) {
 	f.t.Helper()

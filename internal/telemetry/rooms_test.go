@@ -74,6 +74,26 @@ func TestSizesAreCopied(t *testing.T) {
 	require.Equal(t, "1", scrape(t, m)[`queue_members{room="a",state="waiting"}`])
 }
 
+func TestStockIsShownOfRoomsThatHaveOne(t *testing.T) {
+	t.Parallel()
+	m := telemetry.New("v")
+	m.Led(1, true)
+	left := func(n float64) *float64 { return &n }
+	m.SetStock("a", left(0))
+	m.SetStock("b", nil)
+	for i := range 200 {
+		m.SetBatch(fmt.Sprintf("r%03d", i), 1)
+	}
+	m.SetStock("r198", left(7))
+	m.SetStock("r199", left(5))
+	got := scrape(t, m)
+	require.Equal(t, "0", got[`stock_left{room="a"}`])
+	require.NotContains(t, got, `stock_left{room="b"}`)
+	require.Equal(t, "5", got[`stock_left{room="other"}`], "the one that sells out first")
+	m.SetStock("a", nil)
+	require.NotContains(t, scrape(t, m), `stock_left{room="a"}`)
+}
+
 func TestRoomsBeyondTheLimitAddUp(t *testing.T) {
 	t.Parallel()
 	m := telemetry.New("v")

@@ -321,7 +321,6 @@ func TestNobodyWithAGrantFindsNothingLeftHoweverReadingsAreOld(t *testing.T) {
 type market struct {
 	*shop
 	rnd     *rand.Rand
-	steps   []queue.Step
 	heards  []int64
 	reads   []*queue.StockReading
 	holders []string

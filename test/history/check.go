@@ -71,6 +71,8 @@ var rules = []rule{
 	{"I10", "no window is over its rate", windowsWithinRate},
 	{"I10", "issue alone charges the rate", issueCharges},
 	{"I11", "no step goes above capacity", withinCapacity},
+	{"I11", "no step goes above the stock", withinStock},
+	{"I11", "who holds a grant finds a piece", holderFindsPiece},
 	{"I12", "an overtaken step changes nothing", overtakenChangesNothing},
 	{"I13", "one live claim per grant", oneLiveClaim},
 	{"I13", "only matching ids act", matchingIDs},

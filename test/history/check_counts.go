@@ -225,6 +225,16 @@ func (m *Member) torn() string {
 // I11: a step that raises what is inside leaves it within capacity. Both are
 // counted at the time of the step, as reserve counts them.
 func withinCapacity(j *judge) {
+	j.eachRise(func(m *moment, inside int64) {
+		if m.conf.capacity > 0 && inside > m.conf.capacity {
+			j.violate(fmt.Sprintf("%d are let in at once; the capacity is %d", inside, m.conf.capacity), j.step(m, m.names()...))
+		}
+	})
+}
+
+// eachRise goes through the steps that raise what is inside, ready + claimed +
+// processing, with how many are inside after them.
+func (j *judge) eachRise(f func(m *moment, inside int64)) {
 	for _, l := range j.lines {
 		inside := map[string]*Member{}
 		for _, m := range l.moments {
@@ -240,16 +250,14 @@ func withinCapacity(j *judge) {
 					delete(inside, v.member)
 				}
 			}
-			if more <= 0 || m.at < l.from || m.conf == nil || m.conf.capacity <= 0 {
+			if more <= 0 || m.at < l.from || m.conf == nil {
 				continue
 			}
 			var n int64
 			for _, who := range inside {
 				n += who.live(m.Now)
 			}
-			if n > m.conf.capacity {
-				j.violate(fmt.Sprintf("%d are let in at once; the capacity is %d", n, m.conf.capacity), j.step(m, m.names()...))
-			}
+			f(m, n)
 		}
 	}
 }

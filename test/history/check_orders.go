@@ -172,6 +172,11 @@ func stockAddsUp(j *judge) {
 	}
 	for _, p := range j.Final.Products {
 		begun, known := j.Facts.Stock[p.SKU]
+		for _, s := range j.Facts.Supplies {
+			if s.SKU == p.SKU {
+				begun += s.N
+			}
+		}
 		if known && begun-sold[p.SKU] != p.Stock {
 			j.violate(fmt.Sprintf("of %d %s, %d were sold and %d are left", begun, p.SKU, sold[p.SKU], p.Stock))
 		}

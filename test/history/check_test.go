@@ -58,7 +58,8 @@ func TestEachCheckRefusesWhatBreaksItsPromise(t *testing.T) {
 }
 
 func plays() []play {
-	return slices.Concat(orderPlays, repeatPlays, placePlays, lanePlays, countPlays, ratePlays, grantPlays, arrowPlays, toldPlays)
+	return slices.Concat(orderPlays, repeatPlays, placePlays, lanePlays, countPlays, stockPlays, ratePlays, grantPlays, arrowPlays,
+		toldPlays)
 }
 
 // wholeWay is a history in which all goes well, and much happens.

@@ -26,9 +26,17 @@ type Facts struct {
 	Losses    []Loss           // of data, made or risked by the run
 	Barred    []Barring        // of members, by operators
 	Stock     map[string]int64 // per SKU, at the beginning; nil: not checked
+	Supplies  []Supply         // changes of it by operators
 	// Quiesced says that the load had ended, and every event and every call had
 	// come to its end, before the final state was read.
 	Quiesced bool
+}
+
+// Supply is stock that an operator has put in, or taken away.
+type Supply struct {
+	SKU  string
+	N    int64 // below 0: taken away
+	Mono int64 // when the operator began to do so
 }
 
 // LossKind is a way to lose what Redis had acknowledged.

@@ -93,6 +93,14 @@ type State struct {
 	Tidied                       int64 // outcomes of places up to it may have been forgotten
 	Watermarks                   [4]int64
 	Lasts                        [4]int64 // the highest score given, per lane
+	Stock                        StockTold
+}
+
+// StockTold is the last reading of stock that a room was told. The zero
+// StockTold is none.
+type StockTold struct {
+	SKU                string
+	Left, Consumed, At int64
 }
 
 // Sizes are the sizes of the room's sets.

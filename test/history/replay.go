@@ -44,8 +44,10 @@ type move struct {
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
 	forgetAfter, capacity int64
-	floors  [4]int64
-	sharing sharing
+	floors   [4]int64
+	sharing  sharing
+	stock    string // sku that bounds who is let in; empty: none
+	overbook int64  // in thousandths
 }
 
 func confOf(fields map[string]string) *conf {
@@ -59,6 +61,7 @@ func confOf(fields map[string]string) *conf {
 		processingTimeout: n("processing_timeout"), awayAfter: n("away_after"), forgetAfter: n("forget_after"), capacity: n("capacity"),
 	}
 	c.sharing = sharing{lanes: n("lanes"), oneLine: n("one_line") == 1, maxWait: n("max_wait")}
+	c.stock, c.overbook = fields["stock"], n("overbook")
 	for lane := range c.floors {
 		c.sharing.weights[lane], c.sharing.boosts[lane] = max(n("weight"+strconv.Itoa(lane)), 1), n("boost"+strconv.Itoa(lane))
 		c.floors[lane] = n("floor" + strconv.Itoa(lane))

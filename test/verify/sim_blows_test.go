@@ -4,9 +4,12 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/linekeeper/linekeeper/room"
@@ -40,6 +43,8 @@ var blows = []blow{
 	{"paused", (*world).pauseRoom},
 	{"flushed", (*world).flushRoom},
 	{"member blocked", (*world).blockOne},
+	{"stock put in", func(w *world) { w.supply(int64(draw(w.rnd, 1, 4))) }},
+	{"stock taken away", func(w *world) { w.supply(-2) }},
 }
 
 // strikeLater plans the blows of a world, somewhere in its troubled part.
@@ -261,4 +266,29 @@ func (w *world) blockOne() {
 		w.t.Errorf("block %s: %v", m, err)
 	}
 	w.facts.Barred = append(w.facts.Barred, history.Barring{Member: m, Mono: history.Now()})
+}
+
+// supply puts n pieces into stock while orders take from it, or takes as many
+// away as there are. Where an order holds the row it comes back later: nothing
+// here may wait for what the driver has stopped.
+func (w *world) supply(n int64) {
+	ctx, began := context.Background(), history.Now()
+	var old, now int64
+	err := pgx.BeginFunc(ctx, w.books, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, `SELECT stock FROM products WHERE sku = $1 FOR UPDATE NOWAIT`, w.sku()).Scan(&old); err != nil {
+			return err
+		}
+		now = max(old+n, 0)
+		_, err := tx.Exec(ctx, `UPDATE products SET stock = $2 WHERE sku = $1`, w.sku(), now)
+		return err
+	})
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg) && pg.Code == "55P03":
+		w.agenda.after(100*time.Millisecond, func() { w.supply(n) })
+	case err != nil:
+		w.t.Errorf("change the stock: %v", err)
+	default:
+		w.facts.Supplies = append(w.facts.Supplies, history.Supply{SKU: w.sku(), N: now - old, Mono: began})
+	}
 }

@@ -37,6 +37,7 @@ var betraying = map[string]string{
 	"capacity-by-counter": "little room", "capacity-without-claimed": "little room", "issue-without-term": "ticks",
 	"moving-floor": "losses", "restore-ended": "losses", "leave-any-place": "comings and goings", "claim-after-expiry": "clocks",
 	"weights-ignored": "lanes", "idle-lane-credit": "lanes", "lane-by-lane": "lanes", "lift-all": "lanes",
+	"stock-without-consumed": "stock",
 }
 
 // TestTheCheckerCatchesEveryMutant breaks the product in every way that the

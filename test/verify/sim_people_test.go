@@ -157,6 +157,9 @@ func (p *person) shop() {
 		key = fmt.Sprintf("%s-%d", p.name, p.rnd.IntN(3))
 	}
 	n := 1 + p.rnd.IntN(2)
+	if p.w.plan.singles {
+		n = 1
+	}
 	for range 12 {
 		if p.w.ending.Load() {
 			return
@@ -164,7 +167,7 @@ func (p *person) shop() {
 		var twin sync.WaitGroup
 		if p.chance(20) {
 			other := n
-			if p.chance(20) {
+			if p.chance(20) && !p.w.plan.singles {
 				other = 3 - n
 			}
 			twin.Go(func() { p.twin().order(key, other) })

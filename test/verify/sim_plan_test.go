@@ -25,6 +25,8 @@ type plan struct {
 	restless bool          // people leave and come back, in several tabs
 	stubborn bool          // people go on ordering what is sold out
 	tickets  bool          // people show their tickets, so lost places come back
+	stocked  bool          // the room is bound by the stock of its product
+	singles  bool          // people order one piece at a time
 }
 
 func newPlan(seed uint64, rnd *rand.Rand) plan {
@@ -47,6 +49,10 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 		crashes: rnd.IntN(4), blows: rnd.IntN(4), tickets: rnd.IntN(4) > 0,
 	}
 	p.drawLanes(seed)
+	if p.stocked = p.theme.stocked || rnd.IntN(5) == 0; p.stocked {
+		p.stock, p.settings.Overbook = int64(draw(rnd, 3, 6, 12)), draw(rnd, 1, 1, 1, 1.5)
+		p.singles = rnd.IntN(3) > 0
+	}
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second
 	}

@@ -17,6 +17,8 @@ type theme struct {
 	redis  []fate   // of what is said to Redis, where not just any will do
 	blows  []string // of the table blows, beside those drawn from all
 	people func(p *plan)
+	// stocked rooms are bound by a small stock, as some are under other themes.
+	stocked bool
 }
 
 // themes follow each other from seed to seed, so that each gets its share.
@@ -39,6 +41,8 @@ var themes = []theme{
 	{name: "little room", heat: 0.05, hot: []string{"claim", "consume", "release", "O"}, blows: []string{"relays asleep", "settings changed"},
 		people: func(p *plan) { p.settings.Capacity, p.settings.BatchSize = 3, 20 }},
 	{name: "lanes", heat: 0.05, hot: []string{"reserve", "issue", "enter"}, blows: []string{"weights changed", "lock lost"}, people: crowdedLanes},
+	{name: "stock", heat: 0.1, hot: []string{"reserve", "SELECT r.name", "consume", "commit", "X"}, stocked: true,
+		blows: []string{"stock put in", "stock put in"}, people: func(p *plan) { p.settings.BatchSize, p.settings.Capacity = 20, 0 }},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }

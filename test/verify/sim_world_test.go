@@ -100,11 +100,14 @@ func newWorld(t *testing.T, at site, seed uint64) *world {
 // furnish makes the room and its product.
 func (w *world) furnish() {
 	ctx, by := context.Background(), room.Actor{Name: "operator"}
-	if _, err := w.operators.Create(ctx, w.room, w.plan.settings, by); err != nil {
-		w.t.Fatal(err)
-	}
 	p := room.Product{SKU: w.sku(), Stock: w.plan.stock, PriceCents: 100, Currency: "EUR"}
 	if _, _, err := w.operators.PutProduct(ctx, p, 0, by); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.plan.stocked {
+		w.plan.settings.Stock = &p.SKU
+	}
+	if _, err := w.operators.Create(ctx, w.room, w.plan.settings, by); err != nil {
 		w.t.Fatal(err)
 	}
 }

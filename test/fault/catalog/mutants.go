@@ -46,4 +46,6 @@ var Mutants = []Mutant{
 	{"lift-all", "the longest wait takes all that a call may take", "I7", "a longest wait, and a line that moves slowly"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
+	{"stock-without-consumed", "what has been consumed since the stock was read is not subtracted", "I11",
+		"orders that are placed and consumed between two readings"},
 }

@@ -135,6 +135,8 @@ if not known then call('HINCRBY'`},
 	{"lift-all", "reserve", `math.max(math.floor(n / 2), 1)`, `n`},
 
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
+
+	{"stock-without-consumed", "reserve", ` - (consumed - before) - inside`, ` - inside`},
 }
 
 // A grant that expires is taken off the counter of capacity-by-counter.

@@ -24,6 +24,7 @@ type stage struct {
 	life  queue.Life
 	step  queue.Step
 	held  []queue.Candidate // by the last take
+	stock *queue.StockReading
 	told  string
 }
 
@@ -95,7 +96,7 @@ func (s *stage) at(member string) queue.Standing {
 // take reserves by the next step, and returns how many were taken.
 func (s *stage) take() int {
 	s.step.Seq++
-	r, err := s.Reserve(s, s.room, s.step, queue.Take{Keep: s.step.Seq, Effective: s.life.Rules.Batch, Max: 500})
+	r, err := s.Reserve(s, s.room, s.step, queue.Take{Keep: s.step.Seq, Effective: s.life.Rules.Batch, Max: 500, Stock: s.stock})
 	s.must(err)
 	s.held = r.Taken
 	return len(r.Taken)
@@ -321,4 +322,15 @@ var stories = []story{
 		s.enter("bob")
 		s.say(s.tick())
 	}, "0", "1"},
+
+	{"stock-without-consumed", func(s *stage) {
+		s.life.Rules.Stock, s.life.Rules.Overbook, s.life.Version = "demo", 1000, s.life.Version+1
+		s.must(s.Update(s, s.life))
+		s.stock = &queue.StockReading{SKU: "demo", Left: 1}
+		s.say(s.consume(s.admitted()))
+		s.pass(time.Second)
+		s.enter("bob")
+		s.stock = nil
+		s.say(", let in: ", s.tick())
+	}, "OK, let in: 0", "OK, let in: 1"},
 }
