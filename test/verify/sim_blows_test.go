@@ -37,6 +37,7 @@ var blows = []blow{
 	{"scripts flushed", (*world).flushScripts},
 	{"settings changed", (*world).changeSettings},
 	{"paused", (*world).pauseRoom},
+	{"closing moved", (*world).moveClosing},
 	{"flushed", (*world).flushRoom},
 	{"member blocked", (*world).blockOne},
 }
@@ -224,6 +225,30 @@ func (w *world) changeSettings() {
 func (w *world) pauseRoom() {
 	w.set(func(s *room.Settings) { s.Paused = true })
 	w.agenda.after(w.upTo(20*time.Second), func() { w.set(func(s *room.Settings) { s.Paused = false }) })
+}
+
+// moveClosing closes the room in a while, or drains it, and opens it again.
+func (w *world) moveClosing() {
+	closes := w.redisTime().Add(w.upTo(10 * time.Second))
+	w.set(func(s *room.Settings) {
+		s.OpensAt, s.AdmitsAt, s.ClosesAt, s.Draining = nil, nil, &closes, w.rnd.IntN(3) == 0
+	})
+	w.agenda.after(10*time.Second+w.upTo(20*time.Second), func() {
+		w.set(func(s *room.Settings) { s.ClosesAt, s.Draining = nil, false })
+	})
+}
+
+// at writes the schedule into settings, for a room that begins at begun.
+func (c schedule) at(s *room.Settings, begun time.Time) {
+	for _, m := range []struct {
+		in time.Duration
+		to **time.Time
+	}{{c.opens, &s.OpensAt}, {c.admits, &s.AdmitsAt}, {c.closes, &s.ClosesAt}} {
+		if m.in > 0 {
+			at := begun.Add(m.in)
+			*m.to = &at
+		}
+	}
 }
 
 func (w *world) set(change func(*room.Settings)) {

@@ -35,7 +35,7 @@ const (
 var betraying = map[string]string{
 	"consume-by-member": "events", "id-cursor-outbox": "events", "no-unique-grant": "commits", "release-any-claim": "sold out",
 	"capacity-by-counter": "little room", "capacity-without-claimed": "little room", "issue-without-term": "ticks",
-	"moving-floor": "losses", "restore-ended": "losses", "leave-any-place": "comings and goings", "claim-after-expiry": "clocks",
+	"moving-floor": "losses", "restore-ended": "losses", "leave-any-place": "comings and goings", "claim-after-expiry": "clocks", "early-admission": "schedules", "believed-batch": "schedules",
 }
 
 // TestTheCheckerCatchesEveryMutant breaks the product in every way that the

@@ -25,7 +25,12 @@ type plan struct {
 	restless bool          // people leave and come back, in several tabs
 	stubborn bool          // people go on ordering what is sold out
 	tickets  bool          // people show their tickets, so lost places come back
+	schedule schedule
 }
+
+// schedule is when a room opens, admits and closes, after the beginning; 0: it
+// does so always, or never.
+type schedule struct{ opens, admits, closes time.Duration }
 
 func newPlan(seed uint64, rnd *rand.Rand) plan {
 	s := room.Defaults()
@@ -45,6 +50,12 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 		spread: draw(rnd, time.Second, 10*time.Second), length: draw(rnd, 20*time.Second, 60*time.Second, 120*time.Second),
 		locked: rnd.IntN(2) == 0, trouble: draw(rnd, 0, 0.01, 0.03), longest: draw(rnd, time.Second, 10*time.Second, 25*time.Second),
 		crashes: rnd.IntN(4), blows: rnd.IntN(4), tickets: rnd.IntN(4) > 0,
+	}
+	p.settings.Adaptive = rnd.IntN(3) == 0
+	if rnd.IntN(6) == 0 || p.theme.scheduled {
+		p.schedule = schedule{
+			opens: draw(rnd, 0, 3*time.Second), admits: draw(rnd, 5*time.Second, 15*time.Second), closes: draw(rnd, 0, p.length/2, p.length),
+		}
 	}
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second

@@ -17,6 +17,8 @@ type theme struct {
 	redis  []fate   // of what is said to Redis, where not just any will do
 	blows  []string // of the table blows, beside those drawn from all
 	people func(p *plan)
+
+	scheduled bool // the room opens, admits and closes at times of its own
 }
 
 // themes follow each other from seed to seed, so that each gets its share.
@@ -38,6 +40,8 @@ var themes = []theme{
 		people: func(p *plan) { p.stock, p.stubborn, p.settings.EntryTokenTTLSeconds = 3, true, 120 }},
 	{name: "little room", heat: 0.05, hot: []string{"claim", "consume", "release", "O"}, blows: []string{"relays asleep", "settings changed"},
 		people: func(p *plan) { p.settings.Capacity, p.settings.BatchSize = 3, 20 }},
+	{name: "schedules", heat: 0.08, scheduled: true, hot: []string{"reserve", "configure", "issue", "tune"},
+		blows: []string{"paused", "closing moved", "settings changed", "clock a little back"}},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }

@@ -100,6 +100,7 @@ func newWorld(t *testing.T, at site, seed uint64) *world {
 // furnish makes the room and its product.
 func (w *world) furnish() {
 	ctx, by := context.Background(), room.Actor{Name: "operator"}
+	w.plan.schedule.at(&w.plan.settings, time.Now())
 	if _, err := w.operators.Create(ctx, w.room, w.plan.settings, by); err != nil {
 		w.t.Fatal(err)
 	}

@@ -40,6 +40,8 @@ var Mutants = []Mutant{
 		"a ticket shown after an outcome, above the watermark"},
 	{"enter-moves-back", "entering again gives a new place", "I6", "a second enter of somebody who waits"},
 	{"capacity-without-claimed", "capacity does not count the grants that are claimed", "I11", "a capacity, and orders that take a while"},
+	{"early-admission", "reserve does not wait for admitsAt", "I10", "a room with admitsAt, and people in line before it"},
+	{"believed-batch", "reserve works with the batch that a scheduler believes in", "I10", "a batch that is made smaller, and a tick that does not know yet"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
 }

@@ -122,6 +122,10 @@ call('ZADD', LANE[known or lane], f(score), member)
 if not known then call('HINCRBY'`},
 	{"enter-moves-back", "enter", `, STATS, 'entered', 1)`, `, STATS, 'entered', 1) end`},
 
+	{"early-admission", "reserve", `now < c.admits_at`, `false`},
+
+	{"believed-batch", "reserve", `math.min(number(7), C.batch)`, `number(7)`},
+
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 }
 
