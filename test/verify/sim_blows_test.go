@@ -230,6 +230,9 @@ func (w *world) pauseRoom() {
 // moveClosing closes the room in a while, or drains it, and opens it again.
 func (w *world) moveClosing() {
 	closes := w.redisTime().Add(w.upTo(10 * time.Second))
+	if begun := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); closes.Before(begun) {
+		closes = begun // of all bubbles; settings know no time before it
+	}
 	w.set(func(s *room.Settings) {
 		s.OpensAt, s.AdmitsAt, s.ClosesAt, s.Draining = nil, nil, &closes, w.rnd.IntN(3) == 0
 	})

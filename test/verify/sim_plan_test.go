@@ -53,8 +53,9 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 	}
 	p.settings.Adaptive = rnd.IntN(3) == 0
 	if rnd.IntN(6) == 0 || p.theme.scheduled {
-		p.schedule = schedule{
-			opens: draw(rnd, 0, 3*time.Second), admits: draw(rnd, 5*time.Second, 15*time.Second), closes: draw(rnd, 0, p.length/2, p.length),
+		p.schedule.opens, p.schedule.admits = draw(rnd, 0, 3*time.Second), draw(rnd, 5*time.Second, 15*time.Second)
+		if after := draw(rnd, 0, 10*time.Second, 40*time.Second); after > 0 {
+			p.schedule.closes = p.schedule.admits + after
 		}
 	}
 	if p.theme.slow {
