@@ -28,9 +28,14 @@ if [ "$FAULTS" = long ]; then
 fi
 go build -tags faults -overlay "$product" -o "$LINEKEEPER_VERIFY_BIN" ./cmd/linekeeper
 go test -c -tags faults -overlay "$overlay" -o bin/verify/verify.test ./test/verify
+# Without the overlay: its journal would be part of what is measured.
+go test -c -tags faults -o bin/verify/rate.test ./test/rate
 
 echo "trying what the proof stands on: the journal, the mutants, the checker ..."
 go test -count=1 -tags faults -overlay "$overlay" ./test/fault/point ./test/history
+
+echo "measuring rates, beside nothing else ..."
+(cd test/rate && ../../bin/verify/rate.test -test.timeout "$limit" "$@")
 
 echo "verifying (FAULTS=$FAULTS) ..."
 cd test/verify

@@ -70,6 +70,8 @@ var rules = []rule{
 	{"I9", "one place each", onePlaceEach},
 	{"I10", "no window is over its rate", windowsWithinRate},
 	{"I10", "issue alone charges the rate", issueCharges},
+	{"I10", "nobody is taken while the room lets nobody through", takenOnlyWhileOpen},
+	{"I10", "the batch in force is within the operator's", batchWithinOperators},
 	{"I11", "no step goes above capacity", withinCapacity},
 	{"I11", "no step goes above the stock", withinStock},
 	{"I11", "who holds a grant finds a piece", holderFindsPiece},

@@ -58,7 +58,7 @@ func TestEachCheckRefusesWhatBreaksItsPromise(t *testing.T) {
 }
 
 func plays() []play {
-	return slices.Concat(orderPlays, repeatPlays, placePlays, lanePlays, countPlays, stockPlays, ratePlays, grantPlays, arrowPlays,
+	return slices.Concat(orderPlays, repeatPlays, placePlays, lanePlays, countPlays, stockPlays, ratePlays, openPlays, grantPlays, arrowPlays,
 		toldPlays)
 }
 

@@ -128,7 +128,7 @@ var ratePlays = []play{
 		},
 	},
 	{
-		check: "I10 no window is over its rate", name: "but for a step of the clock that was made",
+		check: "I10 no window is over its rate", name: "but for a step of the clock that was made", start: []string{"restorable_from=7"},
 		bad:  func(s *stage) { stepBack(s, 0) },
 		good: func(s *stage) { stepBack(s, 1) },
 	},

@@ -43,11 +43,12 @@ type move struct {
 // conf is what the scripts obey, in microseconds.
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
-	forgetAfter, capacity int64
-	floors   [4]int64
-	sharing  sharing
-	stock    string // sku that bounds who is let in; empty: none
-	overbook int64  // in thousandths
+	forgetAfter, capacity, settle, admitsAt, closesAt int64
+	paused, draining bool
+	floors           [4]int64
+	sharing          sharing
+	stock            string // sku that bounds who is let in; empty: none
+	overbook         int64  // in thousandths
 }
 
 func confOf(fields map[string]string) *conf {
@@ -59,6 +60,7 @@ func confOf(fields map[string]string) *conf {
 		generation: n("generation"), version: n("version"), sale: n("sale"), restorableFrom: n("restorable_from"), began: n("began"),
 		batch: n("batch"), interval: n("interval"), tokenTTL: n("token_ttl"), pickupTTL: n("pickup_ttl"),
 		processingTimeout: n("processing_timeout"), awayAfter: n("away_after"), forgetAfter: n("forget_after"), capacity: n("capacity"),
+		settle: n("settle"), admitsAt: n("admits_at"), closesAt: n("closes_at"), paused: n("paused") == 1, draining: n("draining") == 1,
 	}
 	c.sharing = sharing{lanes: n("lanes"), oneLine: n("one_line") == 1, maxWait: n("max_wait")}
 	c.stock, c.overbook = fields["stock"], n("overbook")

@@ -41,6 +41,7 @@ var blows = []blow{
 	{"settings changed", (*world).changeSettings},
 	{"weights changed", (*world).changeWeights},
 	{"paused", (*world).pauseRoom},
+	{"closing moved", (*world).moveClosing},
 	{"flushed", (*world).flushRoom},
 	{"member blocked", (*world).blockOne},
 	{"stock put in", func(w *world) { w.supply(int64(draw(w.rnd, 1, 4))) }},
@@ -230,6 +231,33 @@ func (w *world) changeSettings() {
 func (w *world) pauseRoom() {
 	w.set(func(s *room.Settings) { s.Paused = true })
 	w.agenda.after(w.upTo(20*time.Second), func() { w.set(func(s *room.Settings) { s.Paused = false }) })
+}
+
+// moveClosing closes the room in a while, or drains it, and opens it again.
+func (w *world) moveClosing() {
+	closes := w.redisTime().Add(w.upTo(10 * time.Second))
+	if begun := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); closes.Before(begun) {
+		closes = begun // of all bubbles; settings know no time before it
+	}
+	w.set(func(s *room.Settings) {
+		s.OpensAt, s.AdmitsAt, s.ClosesAt, s.Draining = nil, nil, &closes, w.rnd.IntN(3) == 0
+	})
+	w.agenda.after(10*time.Second+w.upTo(20*time.Second), func() {
+		w.set(func(s *room.Settings) { s.ClosesAt, s.Draining = nil, false })
+	})
+}
+
+// at writes the schedule into settings, for a room that begins at begun.
+func (c schedule) at(s *room.Settings, begun time.Time) {
+	for _, m := range []struct {
+		in time.Duration
+		to **time.Time
+	}{{c.opens, &s.OpensAt}, {c.admits, &s.AdmitsAt}, {c.closes, &s.ClosesAt}} {
+		if m.in > 0 {
+			at := begun.Add(m.in)
+			*m.to = &at
+		}
+	}
 }
 
 func (w *world) set(change func(*room.Settings)) {

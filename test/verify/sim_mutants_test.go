@@ -38,6 +38,7 @@ var betraying = map[string]string{
 	"moving-floor": "losses", "restore-ended": "losses", "leave-any-place": "comings and goings", "claim-after-expiry": "clocks",
 	"weights-ignored": "lanes", "idle-lane-credit": "lanes", "lane-by-lane": "lanes", "lift-all": "lanes",
 	"stock-without-consumed": "stock",
+	"early-admission":        "schedules", "believed-batch": "schedules",
 }
 
 // TestTheCheckerCatchesEveryMutant breaks the product in every way that the

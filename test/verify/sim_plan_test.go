@@ -27,7 +27,12 @@ type plan struct {
 	tickets  bool          // people show their tickets, so lost places come back
 	stocked  bool          // the room is bound by the stock of its product
 	singles  bool          // people order one piece at a time
+	schedule schedule
 }
+
+// schedule is when a room opens, admits and closes, after the beginning; 0: it
+// does so always, or never.
+type schedule struct{ opens, admits, closes time.Duration }
 
 func newPlan(seed uint64, rnd *rand.Rand) plan {
 	s := room.Defaults()
@@ -52,6 +57,13 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 	if p.stocked = p.theme.stocked || rnd.IntN(5) == 0; p.stocked {
 		p.stock, p.settings.Overbook = int64(draw(rnd, 3, 6, 12)), draw(rnd, 1, 1, 1, 1.5)
 		p.singles = rnd.IntN(3) > 0
+	}
+	p.settings.Adaptive = rnd.IntN(3) == 0
+	if rnd.IntN(6) == 0 || p.theme.scheduled {
+		p.schedule.opens, p.schedule.admits = draw(rnd, 0, 3*time.Second), draw(rnd, 5*time.Second, 15*time.Second)
+		if after := draw(rnd, 0, 10*time.Second, 40*time.Second); after > 0 {
+			p.schedule.closes = p.schedule.admits + after
+		}
 	}
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second

@@ -19,6 +19,8 @@ type theme struct {
 	people func(p *plan)
 	// stocked rooms are bound by a small stock, as some are under other themes.
 	stocked bool
+
+	scheduled bool // the room opens, admits and closes at times of its own
 }
 
 // themes follow each other from seed to seed, so that each gets its share.
@@ -43,6 +45,8 @@ var themes = []theme{
 	{name: "lanes", heat: 0.05, hot: []string{"reserve", "issue", "enter"}, blows: []string{"weights changed", "lock lost"}, people: crowdedLanes},
 	{name: "stock", heat: 0.1, hot: []string{"reserve", "SELECT r.name", "consume", "commit", "X"}, stocked: true,
 		blows: []string{"stock put in", "stock put in"}, people: func(p *plan) { p.settings.BatchSize, p.settings.Capacity = 20, 0 }},
+	{name: "schedules", heat: 0.08, scheduled: true, hot: []string{"reserve", "configure", "issue", "tune"},
+		blows: []string{"paused", "closing moved", "settings changed", "clock a little back"}},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }

@@ -100,6 +100,7 @@ func newWorld(t *testing.T, at site, seed uint64) *world {
 // furnish makes the room and its product.
 func (w *world) furnish() {
 	ctx, by := context.Background(), room.Actor{Name: "operator"}
+	w.plan.schedule.at(&w.plan.settings, time.Now())
 	p := room.Product{SKU: w.sku(), Stock: w.plan.stock, PriceCents: 100, Currency: "EUR"}
 	if _, _, err := w.operators.PutProduct(ctx, p, 0, by); err != nil {
 		w.t.Fatal(err)

@@ -44,6 +44,8 @@ var Mutants = []Mutant{
 	{"idle-lane-credit", "a lane with nobody waiting saves up what it would have had", "I7", "a lane that is empty while another is served, and fills"},
 	{"lane-by-lane", "lanes that are one line are served in turn", "I7", "a boost, and several waiting in both lanes"},
 	{"lift-all", "the longest wait takes all that a call may take", "I7", "a longest wait, and a line that moves slowly"},
+	{"early-admission", "reserve does not wait for admitsAt", "I10", "a room with admitsAt, and people in line before it"},
+	{"believed-batch", "reserve works with the batch that a scheduler believes in", "I10", "a batch that is made smaller, and a tick that does not know yet"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
 	{"stock-without-consumed", "what has been consumed since the stock was read is not subtracted", "I11",

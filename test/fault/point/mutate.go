@@ -133,6 +133,9 @@ if not known then call('HINCRBY'`},
 	{"lane-by-lane", "reserve", `if C.one_line ~= 1 then return w.pass end`, `if true then return w.pass end`},
 
 	{"lift-all", "reserve", `math.max(math.floor(n / 2), 1)`, `n`},
+	{"early-admission", "reserve", `now < c.admits_at`, `false`},
+
+	{"believed-batch", "reserve", `math.min(number(7), C.batch)`, `number(7)`},
 
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 

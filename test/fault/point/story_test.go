@@ -314,6 +314,20 @@ var stories = []story{
 		s.limit(0)
 		s.say(s.lanesOf(4))
 	}, "0001", "0000"},
+	{"early-admission", func(s *stage) {
+		s.life.Rules.AdmitsAt, s.life.Version = s.clock.Add(time.Minute), 2
+		s.must(s.Update(s, s.life))
+		s.enter("ann")
+		s.say(s.tick())
+	}, "0", "1"},
+
+	{"believed-batch", func(s *stage) {
+		for i := range 6 {
+			s.enter(fmt.Sprint("m", i))
+		}
+		s.life.Rules.Batch = 5 // as a scheduler knows it; the room has 2
+		s.say(s.take())
+	}, "2", "5"},
 
 	{"capacity-without-claimed", func(s *stage) {
 		s.limit(1)
