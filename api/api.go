@@ -29,8 +29,10 @@ import (
 
 // Line is where people stand.
 type Line interface {
-	// Enter gives member a place in the lane, or says where they stand already.
-	Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error)
+	// EnterByLot gives member a place in the lane, or says where they stand already.
+	// Where places go by lot, lot must be of the room's sale; the zero one finds
+	// only who has a place, and is queue.ErrGeneration for everybody else.
+	EnterByLot(ctx context.Context, room, member string, lane int, lot queue.Lot) (queue.Standing, error)
 	// Poll says where member stands; it is the hot path. place is what the
 	// member's ticket says, which may be older than the place they have.
 	Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error)
@@ -98,6 +100,7 @@ type Options struct {
 	Snapshots Snapshots
 	Hearer    Hearer
 	Books     Books
+	Draws     Draws // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook
 	Ring      *credential.Ring
@@ -119,6 +122,7 @@ type Options struct {
 type API struct {
 	Options
 	rooms *rooms
+	draws *draws
 	heard *heartbeats
 }
 
@@ -130,7 +134,7 @@ func New(o Options) *API {
 	if o.Ready == nil {
 		o.Ready = func() []string { return nil }
 	}
-	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer)}
+	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer)}
 }
 
 // Run keeps the list of rooms, and tells the line each second whom this
@@ -151,6 +155,9 @@ func (a *API) Handler() chi.Router {
 	r.Post("/v1/rooms/{room}/entries", a.handle(a.enter))
 	r.Get("/v1/rooms/{room}/entries/me", a.handle(a.poll))
 	r.Delete("/v1/rooms/{room}/entries/me", a.handle(a.leave))
+	r.Get("/v1/rooms/{room}/draw", a.handle(a.drawStatus))
+	r.Get("/v1/rooms/{room}/draw/entrants", a.handle(a.entrants))
+	r.Get("/v1/rooms/{room}/draw/proof", a.handle(a.proof))
 	r.Post("/v1/orders", a.handle(a.placeOrder))
 	r.Get("/v1/orders/{id}", a.handle(a.order))
 

@@ -106,8 +106,11 @@ func position(v *view, st queue.Standing) spec.Position {
 		Message: message(v),
 	}
 	if st.Place.Score > 0 {
-		lane, entered, score, no := v.lane(st.Place.Lane), st.Place.EnteredAt().UTC(), st.Place.Score, false
-		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &lane, &entered, &score, &no, &no
+		lane, entered, score, no, lottery := v.lane(st.Place.Lane), st.Place.EnteredAt().UTC(), st.Place.Score, false, v.Rules.Lottery
+		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &lane, &entered, &score, &no, &lottery
+		if v.drawn(st.Place) {
+			p.EnteredAt = nil
+		}
 	}
 	if st.Outcome != "" {
 		p.LastOutcome = &st.Outcome
@@ -128,6 +131,9 @@ func position(v *view, st queue.Standing) spec.Position {
 		pause = v.Rules.PollAfter(rank)
 	case queue.Claimed:
 		pause = queue.PollInterval(0)
+	}
+	if st.Status == queue.Waiting && v.Draw.Undecided() {
+		st, pause = undecided(v, &p, st)
 	}
 	p.PollingIntervalSeconds = int(math.Ceil(pause.Seconds()))
 	p.NextPollAfterMs = int(jittered(pause, v.Rules, st).Milliseconds())

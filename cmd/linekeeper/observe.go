@@ -81,7 +81,11 @@ func (s *server) issued(a scheduler.Admission) {
 		if d.Grant != "" {
 			to = string(queue.Ready)
 			// This clock against that of Redis: good enough for a histogram.
-			s.metrics.Admitted(a.Room, lane, max(time.Since(place.EnteredAt()), 0))
+			waited := max(time.Since(place.EnteredAt()), 0)
+			if place.Drawn() { // which does not say since when somebody has waited
+				waited = -1
+			}
+			s.metrics.Admitted(a.Room, lane, waited)
 		}
 		s.moves.Log(context.Background(), telemetry.Transition{Member: d.Member, Room: a.Room, Lane: lane,
 			From: string(queue.Waiting), To: to, Score: place.Score, Grant: d.Grant})
@@ -127,7 +131,7 @@ func (s *server) show(snap queue.Snapshot) {
 func headAge(snap queue.Snapshot) float64 {
 	age := 0.0
 	for _, l := range snap.Lanes {
-		if l.HeadScore > 0 {
+		if l.HeadScore >= queue.Beyond { // one that was drawn says no time
 			age = max(age, snap.Now.Sub(time.UnixMicro(l.HeadScore)).Seconds())
 		}
 	}
