@@ -242,7 +242,7 @@ func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
 		"adaptive": `{"adaptive":true}`, "directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`,
-		"stock": `{"stock":"demo"}`, "draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
+		"stock": `{"stock":"demo"}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
 		"priority": `{"priority":"boost"}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
 		"lanes": `{"lanes":[{"name":"vip","weight":2},{"name":"standard","weight":1}]}`,
 	} {
@@ -252,6 +252,29 @@ func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 		require.Len(t, problems, 1, patch)
 		require.Equal(t, field, problems[0].Field)
 		require.Contains(t, problems[0].Detail, "in this version")
+	}
+}
+
+func TestWhatCantStandBesideADrawIsRefused(t *testing.T) {
+	t.Parallel()
+	for patch, field := range map[string]string{
+		`{"draw":true}`: "admitsAt",
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","priority":"boost"}`:     "priority",
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","directAdmission":true}`: "directAdmission",
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","maxWaitSeconds":60}`:    "maxWaitSeconds",
+		`{"priority":"lottery","maxWaitSeconds":60}`:                             "maxWaitSeconds",
+	} {
+		_, err := room.Parse([]byte(patch))
+		var problems room.Problems
+		require.ErrorAs(t, err, &problems, patch)
+		require.Equal(t, field, problems[0].Field, patch)
+	}
+	for _, patch := range []string{
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z"}`, `{"priority":"lottery"}`,
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","priority":"lottery"}`,
+	} {
+		_, err := room.Parse([]byte(patch))
+		require.NoError(t, err, patch)
 	}
 }
 

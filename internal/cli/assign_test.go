@@ -48,7 +48,7 @@ func TestAssignmentsThatCantBeAreAllToldAtOnce(t *testing.T) {
 		{"paused=yes", "paused", "true or false"},
 		{"opensAt=tomorrow", "opensAt", "RFC 3339"},
 		{"stock=17", "stock", "in this version"},
-		{"draw=true", "draw", "in this version"},
+		{"fail=open", "fail", "in this version"},
 		{"message.en=\x00", "message.en", "without control"},
 	} {
 		_, err := cli.ParseAssignments([]string{"intervalMs=1", c.arg})
@@ -71,7 +71,7 @@ func TestNoValueThatIsRightAloneIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, arg := range []string{
 		"entryTokenTtlSeconds=15", "claimLeaseSeconds=300", "forgetAfterSeconds=60", "settleSeconds=600",
-		"opensAt=2199-01-01T00:00:00Z", "admitsAt=2000-01-01T00:00:00Z", "closesAt=2000-01-01T00:00:00Z",
+		"opensAt=2199-01-01T00:00:00Z", "admitsAt=2000-01-01T00:00:00Z", "closesAt=2000-01-01T00:00:00Z", "draw=true",
 	} {
 		_, err := cli.ParseAssignments([]string{arg})
 		require.NoError(t, err, arg)

@@ -40,7 +40,7 @@ func TestReferenceHasEverySettingWithItsDefaultAndRange(t *testing.T) {
 			require.ErrorContains(t, err, name+" must be a whole number from "+low+" to "+high+",", "the contract and the code differ")
 		}
 	}
-	require.Contains(t, doc, "Not yet: it must be false in this version: places go by arrival.")
+	require.Contains(t, doc, "Not yet: it must be \"closed\" in this version.")
 	require.Regexp(t, "(?m)^\\| `stock` .*Not yet", doc)
 	require.NotRegexp(t, "(?m)^\\| `batchSize` .*Not yet", doc)
 }
