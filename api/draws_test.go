@@ -340,3 +340,34 @@ func TestFloorsOfAnEarlierSaleDoNotRefuseDrawnPlaces(t *testing.T) {
 	require.Equal(t, score, f.rdb.ZScore(t.Context(), f.key("lane0"), "ann").Val())
 	verified(t, f.call("GET", strings.TrimSuffix(f.entries, "entries")+"draw/entrants?sale=1").is(http.StatusOK).body, draw.Expect{Member: "ann"})
 }
+
+func TestALotteryGoesOnBySecretKeys(t *testing.T) {
+	t.Parallel()
+	f := setUp(t, options(byName), settings(func(s *room.Settings) { s.Priority, s.SettleSeconds = "lottery", 0 }))
+	rec, err := f.rooms.Draw(t.Context(), f.room, 1)
+	require.NoError(t, err)
+	require.Equal(t, draw.Weighted, rec.Order)
+	enterAll := func() (tickets map[string]string) {
+		t.Helper()
+		tickets = map[string]string{}
+		for i := range 40 {
+			m := fmt.Sprint("m", i)
+			p := f.post(member(m)).is(http.StatusCreated).position()
+			require.NotNil(t, p.Rank, "a lottery hides nothing")
+			require.True(t, *p.Overtakable)
+			require.Nil(t, p.EnteredAt)
+			require.True(t, rec.Key(rec.Entrant(m), draw.Weighted, 1).Holds(*p.Score))
+			tickets[m] = *p.QueueTicket
+		}
+		return tickets
+	}
+	tickets := enterAll()
+	f.call("GET", strings.TrimSuffix(f.entries, "entries")+"draw").refused(http.StatusNotFound, "draw-not-found")
+	f.lose()
+	f.begin(f.life.Generation)
+	f.site = f.serve(byName)
+	require.Equal(t, queue.NotEntered, f.get(member("m7"), ticket(tickets["m7"])).is(http.StatusOK).position().Status, "no place is restored")
+	f.post(member("m7"), ticket(tickets["m7"])).is(http.StatusCreated)
+	require.True(t, rec.Key(rec.Entrant("m7"), draw.Weighted, 1).Holds(int64(f.rdb.ZScore(t.Context(), f.key("lane0"), "m7").Val())),
+		"entering again gives it")
+}
