@@ -31,8 +31,10 @@ import (
 
 // Line is where people stand.
 type Line interface {
-	// Enter gives member a place in the lane, or says where they stand already.
-	Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error)
+	// EnterByLot gives member a place in the lane, or says where they stand already.
+	// Where places go by lot, lot must be of the room's sale; the zero one finds
+	// only who has a place, and is queue.ErrGeneration for everybody else.
+	EnterByLot(ctx context.Context, room, member string, lane int, lot queue.Lot) (queue.Standing, error)
 	// Poll says where member stands; it is the hot path. place is what the
 	// member's ticket says, which may be older than the place they have.
 	Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error)
@@ -106,6 +108,7 @@ type Options struct {
 	Hearer    Hearer
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
+	Draws     Draws // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook
 	Ring      *credential.Ring
@@ -127,6 +130,7 @@ type Options struct {
 type API struct {
 	Options
 	rooms   *rooms
+	draws   *draws
 	heard   *heartbeats
 	healths *healths
 	waits   *waits
@@ -141,7 +145,7 @@ func New(o Options) *API {
 		o.Ready = func() []string { return nil }
 	}
 	return &API{
-		Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer),
+		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited),
 	}
 }
@@ -167,6 +171,9 @@ func (a *API) Handler() chi.Router {
 	r.Post("/v1/rooms/{room}/entries", a.handle(a.enter))
 	r.Get("/v1/rooms/{room}/entries/me", a.handle(a.poll))
 	r.Delete("/v1/rooms/{room}/entries/me", a.handle(a.leave))
+	r.Get("/v1/rooms/{room}/draw", a.handle(a.drawStatus))
+	r.Get("/v1/rooms/{room}/draw/entrants", a.handle(a.entrants))
+	r.Get("/v1/rooms/{room}/draw/proof", a.handle(a.proof))
 	r.Post("/v1/orders", a.handle(a.placeOrder))
 	r.Get("/v1/orders/{id}", a.handle(a.order))
 

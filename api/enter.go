@@ -63,7 +63,7 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 			return st, err
 		}
 	}
-	return a.Line.Enter(r.Context(), v.Room, c.member, c.lane)
+	return a.enterLine(r.Context(), v, c.member, c.lane)
 }
 
 // ticketFirst hands out a ticket that makes somebody a member and nothing
@@ -87,7 +87,7 @@ func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error)
 	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
 	defer cancel()
 	r = r.WithContext(ctx)
-	lost := queue.Lost{Generation: st.Generation, Member: c.member, Ticket: c.ticket.Generation, Place: c.ticket.Place}
+	lost := queue.Lost{Generation: st.Generation, Member: c.member, Ticket: c.ticket.Generation, Place: c.ticket.Place, Issued: c.ticket.IssuedAt}
 	var may bool
 	lost.Floor, may, err = a.Books.Restorable(ctx, v.Room, v.Sale, c.member, c.ticket.Place.Lane)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
 )
 
 // What a request's credentials can lack.
@@ -21,6 +22,10 @@ var (
 	errNoLane         = errors.New("api: no such lane in the room")
 	errTokenMissing   = errors.New("api: entry token missing")
 	errIdempotencyKey = errors.New("api: malformed Idempotency-Key")
+	errDrawOpen       = errors.New("api: the draw is not listed yet")
+	errNotDrawn       = errors.New("api: the member is not in the list of the draw")
+	errSale           = errors.New("api: malformed sale")
+	errListsBusy      = errors.New("api: too many lists and proofs at once")
 )
 
 // answers is the one place where an error becomes an answer. What is not
@@ -36,6 +41,11 @@ var answers = []struct {
 	{errNoLane, "bad-request", 0},
 	{errTokenMissing, "entry-token-missing", 0},
 	{errIdempotencyKey, "bad-request", 0},
+	{errSale, "bad-request", 0},
+	{room.ErrNoDraw, "draw-not-found", 0},
+	{errDrawOpen, "draw-not-over", 0},
+	{errNotDrawn, "not-drawn", 0},
+	{errListsBusy, "rate-limited", 2 * time.Second},
 
 	{queue.ErrNotOpen, "room-not-open", 0},
 	{queue.ErrClosed, "room-closed", 0},

@@ -113,6 +113,9 @@ func position(v *view, st queue.Standing) spec.Position {
 		lane, entered, score := v.lane(st.Place.Lane), v.enteredAt(st.Place), st.Place.Score
 		lifted, overtakable := st.Lifted, v.Rules.Overtakable(st.Place.Lane)
 		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &lane, &entered, &score, &lifted, &overtakable
+		if v.drawn(st.Place) {
+			p.EnteredAt = nil
+		}
 	}
 	if st.Outcome != "" {
 		p.LastOutcome = &st.Outcome
@@ -133,6 +136,9 @@ func position(v *view, st queue.Standing) spec.Position {
 		pause = v.Rules.PollAfter(rank)
 	case queue.Claimed:
 		pause = queue.PollInterval(0)
+	}
+	if st.Status == queue.Waiting && v.Draw.Undecided() {
+		st, pause = undecided(v, &p, st)
 	}
 	p.PollingIntervalSeconds = int(math.Ceil(pause.Seconds()))
 	p.NextPollAfterMs = int(jittered(pause, v.Rules, st).Milliseconds())

@@ -82,6 +82,8 @@ func (v *view) mayHaveLost(t credential.Ticket, generation int64) bool {
 	switch {
 	case t.Place.Score == 0 || t.Place.Lane >= len(v.Lanes) || t.Generation < v.RestorableFrom:
 		return false
+	case v.Rules.Lottery && t.Place.Drawn():
+		return false // whoever enters again has the same place
 	case v.Generation < generation:
 		return true // the view is of before a loss, and knows nothing of it
 	case t.Generation == v.Generation:

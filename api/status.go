@@ -24,8 +24,10 @@ func (a *API) status(w http.ResponseWriter, r *http.Request) error {
 	}
 	for i, l := range v.Lanes {
 		lane := spec.LaneStatus{Name: v.lane(i), Waiting: l.Waiting, Marks: [][]int64{}}
-		for _, m := range l.Marks {
-			lane.Marks = append(lane.Marks, []int64{m.Rank, m.Score})
+		if !v.Draw.Undecided() {
+			for _, m := range l.Marks {
+				lane.Marks = append(lane.Marks, []int64{m.Rank, m.Score})
+			}
 		}
 		s.Lanes = append(s.Lanes, lane)
 	}

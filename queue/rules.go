@@ -120,6 +120,9 @@ func (r Rules) Boost(lane int) time.Duration {
 // Overtakable tells whether those who enter later in another lane may come to
 // stand ahead of somebody in this one.
 func (r Rules) Overtakable(lane int) bool {
+	if r.Lottery {
+		return true
+	}
 	for _, boost := range r.Boosts {
 		if boost > r.Boost(lane) {
 			return true

@@ -256,6 +256,29 @@ func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	}
 }
 
+func TestWhatCantStandBesideADrawIsRefused(t *testing.T) {
+	t.Parallel()
+	for patch, field := range map[string]string{
+		`{"draw":true}`: "admitsAt",
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","priority":"boost"}`:     "priority",
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","directAdmission":true}`: "directAdmission",
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","maxWaitSeconds":60}`:    "maxWaitSeconds",
+		`{"priority":"lottery","maxWaitSeconds":60}`:                             "maxWaitSeconds",
+	} {
+		_, err := room.Parse([]byte(patch))
+		var problems room.Problems
+		require.ErrorAs(t, err, &problems, patch)
+		require.Equal(t, field, problems[0].Field, patch)
+	}
+	for _, patch := range []string{
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z"}`, `{"priority":"lottery"}`,
+		`{"draw":true,"admitsAt":"2030-01-31T18:00:00Z","priority":"lottery"}`,
+	} {
+		_, err := room.Parse([]byte(patch))
+		require.NoError(t, err, patch)
+	}
+}
+
 func TestTwoLanesOfOneNameAreRefused(t *testing.T) {
 	t.Parallel()
 	s := room.Defaults()

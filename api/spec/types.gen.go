@@ -9,6 +9,19 @@ import (
 	"github.com/linekeeper/linekeeper/queue"
 )
 
+// Defines values for DrawOrder.
+const (
+	Uniform  DrawOrder = "uniform"
+	Weighted DrawOrder = "weighted"
+)
+
+// Defines values for DrawState.
+const (
+	Closed DrawState = "closed"
+	Listed DrawState = "listed"
+	Open   DrawState = "open"
+)
+
 // Defines values for KeySetKeysAlg.
 const (
 	EdDSA KeySetKeysAlg = "EdDSA"
@@ -28,6 +41,50 @@ const (
 const (
 	Sig KeySetKeysUse = "sig"
 )
+
+// Draw A draw, as far as it is public
+type Draw struct {
+	// Commitment The SHA-256 of the seed: keep it
+	Commitment string `json:"commitment"`
+
+	// Entrants How many are in the list
+	Entrants *int64 `json:"entrants"`
+
+	// Lanes With the weights that count in a weighted draw
+	Lanes []DrawLane `json:"lanes"`
+
+	// Order Whether everybody has the same chance, or lanes of more weight a better one
+	Order DrawOrder `json:"order"`
+
+	// Room The room's name
+	Room string `json:"room"`
+
+	// Root The root of the list
+	Root *string `json:"root"`
+
+	// Sale Of which sale, the first is 1
+	Sale int64 `json:"sale"`
+
+	// Seed Null until the draw is listed
+	Seed *string `json:"seed"`
+
+	// State `open`: places are given by lot. `closed`: over; whoever comes now stands behind. `listed`:
+	// the list is there, the seed is public, and people are let through.
+	State DrawState `json:"state"`
+}
+
+// DrawOrder Whether everybody has the same chance, or lanes of more weight a better one
+type DrawOrder string
+
+// DrawState `open`: places are given by lot. `closed`: over; whoever comes now stands behind. `listed`:
+// the list is there, the seed is public, and people are let through.
+type DrawState string
+
+// DrawLane A lane of a draw
+type DrawLane struct {
+	Name   string `json:"name"`
+	Weight int    `json:"weight"`
+}
 
 // Health That all is well
 type Health struct {
@@ -124,7 +181,7 @@ type Position struct {
 	// CurrentTotalWaitingCount Members in the same lane, or in the whole line where lanes are one; at least rank + 1 while WAITING
 	CurrentTotalWaitingCount *int64 `json:"currentTotalWaitingCount"`
 
-	// EnteredAt When the place was made; in a boosted lane, by the boost of now
+	// EnteredAt When the place was made; in a boosted lane, by the boost of now; null where it was drawn
 	EnteredAt *time.Time `json:"enteredAt"`
 
 	// EntryToken What pays for one order. READY and CLAIMED only
@@ -166,7 +223,7 @@ type Position struct {
 	// QueueTicket New or renewed; keep it in place of the one you have. Null otherwise
 	QueueTicket *string `json:"queueTicket"`
 
-	// Rank How many stand ahead: in the same lane, or in the whole line where lanes are one; the first has 0
+	// Rank How many stand ahead: in the same lane, or in the whole line where lanes are one; the first has 0. Null before a draw is listed, as are score and total
 	Rank *int64 `json:"rank"`
 
 	// Room The room's name

@@ -88,7 +88,11 @@ func (s *server) issued(a scheduler.Admission) {
 			if place.Lane < len(a.Boosts) {
 				waited -= a.Boosts[place.Lane]
 			}
-			s.metrics.Admitted(a.Room, lane, max(waited, 0))
+			waited = max(waited, 0)
+			if place.Drawn() { // which does not say since when somebody has waited
+				waited = -1
+			}
+			s.metrics.Admitted(a.Room, lane, waited)
 		}
 		s.moves.Log(context.Background(), telemetry.Transition{Member: d.Member, Room: a.Room, Lane: lane,
 			From: string(queue.Waiting), To: to, Score: place.Score, Grant: d.Grant})
@@ -153,7 +157,7 @@ func verdict(snap queue.Snapshot) string {
 func headAge(snap queue.Snapshot) float64 {
 	age := 0.0
 	for i, l := range snap.Lanes {
-		if l.HeadScore > 0 {
+		if l.HeadScore >= queue.Beyond { // one that was drawn says no time
 			age = max(age, (snap.Now.Sub(time.UnixMicro(l.HeadScore)) - snap.Rules.Boost(i)).Seconds())
 		}
 	}

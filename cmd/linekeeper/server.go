@@ -19,6 +19,7 @@ import (
 	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/draw/closing"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/internal/telemetry"
 	"github.com/linekeeper/linekeeper/order"
@@ -197,14 +198,15 @@ func (s *server) scheduler(leads *leadership) *scheduler.Scheduler {
 	}
 	return scheduler.New(scheduler.Config{
 		Line: s.line, Batches: s.line, Rooms: s.line, Books: s.rooms, Admissions: s.rooms, Terms: s.line.Terms(),
-		Lock: lock, TTL: s.conf.LeaderTTL, Leader: credential.NewMember(), NewGrant: credential.NewGrantID,
+		Draws: closing.Closer{Line: s.line, Books: s.rooms},
+		Lock:  lock, TTL: s.conf.LeaderTTL, Leader: credential.NewMember(), NewGrant: credential.NewGrantID,
 		Log: s.log, Observer: s.schedulerObserver(leads),
 	})
 }
 
 func (s *server) publicHandler() (*api.API, http.Handler) {
 	a := api.New(api.Options{
-		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Health: s.line, Books: s.rooms,
+		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Health: s.line, Books: s.rooms, Draws: s.rooms,
 		Orders: order.New(s.line, s.orders, order.Options{Log: s.log, Began: s.metrics.OrderBegan,
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,

@@ -48,18 +48,24 @@ func ParseAssignments(args []string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return patch, problemsOf(patch, wrong)
+	return patch, problemsOf(doc, patch, wrong)
 }
 
 // problemsOf adds what package room has to say of the patch. The defaults with
 // some product are as good a room as any: no value that is right alone clashes
-// with them.
-func problemsOf(patch []byte, wrong room.Problems) error {
+// with them. What a value needs beside it (draw needs admitsAt), the room may
+// have.
+func problemsOf(doc map[string]any, patch []byte, wrong room.Problems) error {
 	base, product := room.Defaults(), "demo"
 	base.Stock = &product
 	_, err := room.MergePatch(base, patch)
 	if problems, ok := err.(room.Problems); ok {
-		wrong, err = append(wrong, problems...), nil
+		err = nil
+		for _, p := range problems {
+			if _, given := doc[strings.FieldsFunc(p.Field+".", func(r rune) bool { return r == '.' || r == '[' })[0]]; given {
+				wrong = append(wrong, p)
+			}
+		}
 	}
 	if err == nil && len(wrong) > 0 {
 		return wrong

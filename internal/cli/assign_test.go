@@ -50,7 +50,7 @@ func TestAssignmentsThatCantBeAreAllToldAtOnce(t *testing.T) {
 		{"opensAt=tomorrow", "opensAt", "RFC 3339"},
 		{"stock=a b", "stock", "a product's sku"},
 		{"overbook=0.5", "overbook", "from 1 to 10 with at most 3 decimals, got 0.5"},
-		{"draw=true", "draw", "in this version"},
+		{"fail=open", "fail", "in this version"},
 		{"message.en=\x00", "message.en", "without control"},
 	} {
 		_, err := cli.ParseAssignments([]string{"intervalMs=1", c.arg})
@@ -73,7 +73,7 @@ func TestNoValueThatIsRightAloneIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, arg := range []string{
 		"entryTokenTtlSeconds=15", "claimLeaseSeconds=300", "forgetAfterSeconds=60", "settleSeconds=600",
-		"opensAt=2199-01-01T00:00:00Z", "admitsAt=2000-01-01T00:00:00Z", "closesAt=2000-01-01T00:00:00Z",
+		"opensAt=2199-01-01T00:00:00Z", "admitsAt=2000-01-01T00:00:00Z", "closesAt=2000-01-01T00:00:00Z", "draw=true",
 		"overbook=1.2", "stock=",
 	} {
 		_, err := cli.ParseAssignments([]string{arg})

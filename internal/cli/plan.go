@@ -67,7 +67,7 @@ func wanted(name string, settings map[string]any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return patch, problemsOf(patch, nil)
+	return patch, problemsOf(settings, patch, nil)
 }
 
 // Step is what becomes of one room.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/linekeeper/linekeeper/draw"
 )
 
 // Kinds of token, by their audience.
@@ -96,7 +98,11 @@ func (t Token) View(now time.Time) (View, error) {
 			line(w, "grant", c.Grant)
 		}
 		if c.Score > 0 {
-			line(w, "place", c.Score, fmt.Sprintf("lane %d, entered %s", c.Lane, time.UnixMicro(c.Score).UTC().Format(time.RFC3339)))
+			made := "entered " + time.UnixMicro(c.Score).UTC().Format(time.RFC3339)
+			if draw.Drawn(c.Score) {
+				made = "drawn"
+			}
+			line(w, "place", c.Score, fmt.Sprintf("lane %d, %s", c.Lane, made))
 		}
 		line(w, "issued", time.Unix(c.IssuedAt, 0).UTC().Format(time.RFC3339))
 		line(w, "ends", time.Unix(c.Expiry, 0).UTC().Format(time.RFC3339), ending(time.Unix(c.Expiry, 0).Sub(now)))

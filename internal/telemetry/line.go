@@ -47,11 +47,14 @@ func (m *Metrics) Departed(room, reason string, n int) {
 	}
 }
 
-// Admitted counts a member let through from a lane after a wait.
+// Admitted counts a member let through from a lane after a wait; a negative one
+// is not known.
 func (m *Metrics) Admitted(room, lane string, waited time.Duration) {
 	room, lane = m.rooms.label(room), m.words.lane.label(lane)
 	m.line.admissions.WithLabelValues(room, lane).Inc()
-	m.line.waits.WithLabelValues(room, lane).Observe(waited.Seconds())
+	if waited >= 0 {
+		m.line.waits.WithLabelValues(room, lane).Observe(waited.Seconds())
+	}
 }
 
 // Lifted counts n members whom the longest-wait promise took.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/draw/closing"
 	"github.com/linekeeper/linekeeper/order"
 	orderstore "github.com/linekeeper/linekeeper/order/pgstore"
 	"github.com/linekeeper/linekeeper/outbox"
@@ -83,7 +84,7 @@ func (w *world) startNode(name string) *node {
 
 func (n *node) publicAPI() *api.API {
 	return api.New(api.Options{
-		Line: n.line, Returns: n.line, Snapshots: n.line, Hearer: n.line, Health: n.line, Books: n.rooms,
+		Line: n.line, Returns: n.line, Snapshots: n.line, Hearer: n.line, Health: n.line, Books: n.rooms, Draws: n.rooms,
 		Orders: order.New(n.line, n.orders, order.Options{}), OrderBook: n.orders, Ring: n.w.ring,
 		MemberHeader: true, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
@@ -99,7 +100,8 @@ func (n *node) scheduler() *scheduler.Scheduler {
 	}
 	return scheduler.New(scheduler.Config{
 		Line: n.line, Batches: n.line, Rooms: n.line, Books: n.rooms, Admissions: n.rooms, Terms: n.line.Terms(),
-		Lock: lock, TTL: ttl, Leader: n.name + "-" + credential.NewMember(), NewGrant: credential.NewGrantID,
+		Draws: closing.Closer{Line: n.line, Books: n.rooms},
+		Lock:  lock, TTL: ttl, Leader: n.name + "-" + credential.NewMember(), NewGrant: credential.NewGrantID,
 		Log: slog.New(slog.DiscardHandler),
 	})
 }

@@ -15,16 +15,16 @@ var failpoints = []edit{
 	},
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, lane)",
+		old:  "r, err := s.run(ctx, enterScript, room, member, lane, lot.Sale, lot.First)",
 		new: `point.At(ctx, "E1-before-enter")
-	r, err := s.run(ctx, enterScript, room, member, lane)
+	r, err := s.run(ctx, enterScript, room, member, lane, lot.Sale, lot.First)
 	point.At(ctx, "E2-entered")`,
 	},
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, restoreScript, room, l.Generation, l.Member, l.Ticket, l.Place.Lane, l.Place.Score, l.Floor, lostToken)",
+		old:  "r, err := s.run(ctx, restoreScript, room, l.Generation, l.Member, l.Ticket, l.Place.Lane, l.Place.Score, l.Floor, lostToken, l.Issued.UnixMicro())",
 		new: `point.At(ctx, "E7-before-restore")
-	r, err := s.run(ctx, restoreScript, room, l.Generation, l.Member, l.Ticket, l.Place.Lane, l.Place.Score, l.Floor, lostToken)
+	r, err := s.run(ctx, restoreScript, room, l.Generation, l.Member, l.Ticket, l.Place.Lane, l.Place.Score, l.Floor, lostToken, l.Issued.UnixMicro())
 	point.At(ctx, "E7-restored")`,
 	},
 	{

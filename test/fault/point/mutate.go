@@ -42,7 +42,7 @@ var rewrites = []rewrite{
 
 	{"release-any-claim", "release", ` or g.claim ~= ARGV[4] then`, ` then`},
 
-	{"app-clock-score", "enter", `local score = math.max(S.last + 1, now)`, `local score = tonumber(ARGV[4])`},
+	{"app-clock-score", "enter", `local score = math.max(S.last + 1, now)`, `local score = tonumber(ARGV[6])`},
 
 	// The record goes where only the same step's issue looks for it.
 	{"taken-not-kept", "reserve", `  many('ZADD', PROC, deadlines)
