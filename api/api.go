@@ -31,6 +31,8 @@ import (
 type Line interface {
 	// Enter gives member a place in the lane, or says where they stand already.
 	Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error)
+	// EnterAtOnce is Enter, with a fresh grant for a new member who need not wait.
+	EnterAtOnce(ctx context.Context, room, member string, lane int, grant string) (queue.Standing, error)
 	// Poll says where member stands; it is the hot path. place is what the
 	// member's ticket says, which may be older than the place they have.
 	Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error)
@@ -58,6 +60,9 @@ type Books interface {
 	// Restorable says whether member may be put back into the room, and the
 	// highest score that was ever admitted in the lane.
 	Restorable(ctx context.Context, room string, sale int64, member string, lane int) (floor int64, ok bool, err error)
+	// Barred tells which members may not be let through: blocked, evicted from
+	// the sale, or, with oneOrder, with an order in it.
+	Barred(ctx context.Context, room string, sale int64, members []string, oneOrder bool) (map[string]bool, error)
 }
 
 // Orders places orders.
@@ -77,7 +82,9 @@ type OrderBook interface {
 // Observer is told what happened to whom; every field may be nil.
 type Observer struct {
 	Entered func(room, result string)
-	Polled  func(room string, status queue.Status)
+	// StraightIn is called for each new member who got a grant by entering.
+	StraightIn func(room, lane string)
+	Polled     func(room string, status queue.Status)
 	// Restored is called for each ticket of a place that the room does not know:
 	// restored, passed (restored, behind others who have been let through), or
 	// refused (used, given up, or too old).
@@ -120,6 +127,7 @@ type API struct {
 	Options
 	rooms *rooms
 	heard *heartbeats
+	gate  *gate
 }
 
 // New returns an API of these parts.
@@ -130,7 +138,7 @@ func New(o Options) *API {
 	if o.Ready == nil {
 		o.Ready = func() []string { return nil }
 	}
-	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer)}
+	return &API{Options: o, rooms: newRooms(o.Snapshots, o.Books), heard: newHeartbeats(o.Hearer), gate: newGate(o.Books)}
 }
 
 // Run keeps the list of rooms, and tells the line each second whom this

@@ -44,6 +44,9 @@ type brokenLine struct{ err error }
 func (b brokenLine) Enter(context.Context, string, string, int) (queue.Standing, error) {
 	return queue.Standing{}, b.err
 }
+func (b brokenLine) EnterAtOnce(context.Context, string, string, int, string) (queue.Standing, error) {
+	return queue.Standing{}, b.err
+}
 func (b brokenLine) Poll(context.Context, string, string, queue.Place) (queue.Standing, error) {
 	return queue.Standing{}, b.err
 }

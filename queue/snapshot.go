@@ -20,11 +20,12 @@ type Snapshot struct {
 	Ready          int64
 	Claimed        int64
 	Done           int64
-	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, steps
+	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, steps, passed_off, released
 	Term           int64
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never
 	MemoryFull     bool      // entry is closed because Redis nears its memory limit
+	ToRelease      int64     // released by hand, and not let through yet
 }
 
 // LaneSnapshot is one lane of a Snapshot.

@@ -12,8 +12,6 @@ var unbuilt = []struct {
 	{"priority", func(s Settings) bool { return s.Priority != "ratio" }, `must be "ratio" in this version`},
 	{"maxWaitSeconds", func(s Settings) bool { return s.MaxWaitSeconds > 0 }, "must be 0 in this version: it promises no longest wait"},
 	{"adaptive", func(s Settings) bool { return s.Adaptive }, "must be false in this version: the batch size is fixed"},
-	{"directAdmission", func(s Settings) bool { return s.DirectAdmission }, "must be false in this version: everybody waits for a tick"},
-	{"eager", func(s Settings) bool { return s.Eager }, "must be false in this version: everybody waits for a tick"},
 	{"stock", func(s Settings) bool { return s.Stock != nil }, "must be null in this version: a product's stock bounds its orders, not yet who is let in"},
 	{"draw", func(s Settings) bool { return s.Draw }, "must be false in this version: places go by arrival"},
 	{"fail", func(s Settings) bool { return s.Fail != "closed" }, `must be "closed" in this version`},

@@ -28,8 +28,8 @@ type Settings struct {
 	Priority                 string            `json:"priority"`                 // how lanes share a batch
 	MaxWaitSeconds           int               `json:"maxWaitSeconds"`           // longest wait promised; 0: none
 	Adaptive                 bool              `json:"adaptive"`                 // the batch follows response times
-	DirectAdmission          bool              `json:"directAdmission"`          // straight in while nobody waits
-	Eager                    bool              `json:"eager"`                    // a completed order lets the next one in at once
+	DirectAdmission          bool              `json:"directAdmission"`          // who enters while nobody waits is let through at once
+	Eager                    bool              `json:"eager"`                    // a place that comes free goes to the next at once
 	Stock                    *string           `json:"stock"`                    // sku whose stock bounds who is let in; nil: none
 	OpensAt                  *time.Time        `json:"opensAt"`                  // people enter; nil: always
 	AdmitsAt                 *time.Time        `json:"admitsAt"`                 // people are let through; nil: from opensAt on
@@ -37,6 +37,7 @@ type Settings struct {
 	Draw                     bool              `json:"draw"`                     // places by lot among those there before admitsAt
 	Paused                   bool              `json:"paused"`                   // people enter, nobody is let through
 	Draining                 bool              `json:"draining"`                 // nobody enters, those in line are served
+	Off                      bool              `json:"off"`                      // everybody passes, unless paused or draining
 	OneOrderPerMember        bool              `json:"oneOrderPerMember"`        // per sale
 	EnterNeedsTicket         bool              `json:"enterNeedsTicket"`         // the first enter hands out a ticket and writes nothing
 	Fail                     string            `json:"fail"`                     // when Redis is out of reach
@@ -167,6 +168,9 @@ func (s Settings) Rules() queue.Rules {
 		Paused:            s.Paused,
 		Draining:          s.Draining,
 		OneOrder:          s.OneOrderPerMember,
+		Off:               s.Off,
+		Direct:            s.DirectAdmission,
+		Eager:             s.Eager,
 	}
 }
 

@@ -36,6 +36,9 @@ func switches(s room.Settings) string {
 	if s.Draining {
 		on = append(on, "draining")
 	}
+	if s.Off {
+		on = append(on, "off")
+	}
 	return strings.Join(on, ",")
 }
 
@@ -88,6 +91,7 @@ var statsRows = table(func(w io.Writer, v struct {
 	RedisTime  time.Time        `json:"redisTime"`
 	TickedAt   *time.Time       `json:"tickedAt"`
 	MemoryFull bool             `json:"memoryFull"`
+	ToRelease  int64            `json:"toRelease"`
 	Sizes      map[string]int64 `json:"sizes"`
 	Lanes      []laneStats      `json:"lanes"`
 	Counters   map[string]int64 `json:"counters"`
@@ -97,6 +101,9 @@ var statsRows = table(func(w io.Writer, v struct {
 	line(w, "last tick", ago(v.TickedAt, v.RedisTime))
 	if v.MemoryFull {
 		line(w, "memory", "full: nobody new enters")
+	}
+	if v.ToRelease > 0 {
+		line(w, "released", v.ToRelease, "by hand, not let through yet")
 	}
 	for _, name := range []string{"waiting", "away", "processing", "ready", "claimed", "done"} {
 		line(w, name, v.Sizes[name])

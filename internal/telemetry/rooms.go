@@ -15,6 +15,7 @@ type roomView struct {
 	headAge  float64 // seconds
 	batch    float64
 	lastTick float64 // Unix time; 0: none yet
+	off      float64 // let through while the room was off
 }
 
 // roomViews exports what stands in shared Redis, and only while this process
@@ -28,7 +29,7 @@ type roomViews struct {
 	leading bool
 	views   map[string]roomView
 
-	members, headAge, batch, lastTick *prometheus.Desc
+	members, headAge, batch, lastTick, off *prometheus.Desc
 }
 
 func newRoomViews(rooms, states *limit) *roomViews {
@@ -41,6 +42,7 @@ func newRoomViews(rooms, states *limit) *roomViews {
 		headAge:  desc("queue_head_age_seconds", "How long the first in line has waited. Of the leader only.", "room"),
 		batch:    desc("batch_size", "Members let through per interval at most. Of the leader only.", "room"),
 		lastTick: desc("scheduler_last_tick_timestamp_seconds", "When the room was last ticked. Of the leader only.", "room"),
+		off:      desc("passed_off_total", "Members let through while the room was off, in this generation of it. Of the leader only.", "room"),
 	}
 }
 
@@ -55,6 +57,11 @@ func (m *Metrics) SetRoom(room string, sizes map[string]float64, headAge float64
 // SetBatch says how many members of a room are let through per interval.
 func (m *Metrics) SetBatch(room string, n int) {
 	m.view.change(room, func(v *roomView) { v.batch = float64(n) })
+}
+
+// SetPassedOff says how many members have been let through while the room was off.
+func (m *Metrics) SetPassedOff(room string, n int64) {
+	m.view.change(room, func(v *roomView) { v.off = float64(n) })
 }
 
 // ForgetRooms drops what was said of rooms other than keep.
@@ -96,7 +103,7 @@ func (rv *roomViews) ticked(room string, at time.Time) {
 
 // Describe lists the metrics.
 func (rv *roomViews) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.lastTick} {
+	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.lastTick, rv.off} {
 		ch <- d
 	}
 }
@@ -112,6 +119,7 @@ func (rv *roomViews) Collect(ch chan<- prometheus.Metric) {
 		}
 		send(rv.headAge, v.headAge, label)
 		send(rv.batch, v.batch, label)
+		ch <- prometheus.MustNewConstMetric(rv.off, prometheus.CounterValue, v.off, label)
 		if v.lastTick > 0 {
 			send(rv.lastTick, v.lastTick, label)
 		}
@@ -140,6 +148,7 @@ func (rv *roomViews) add(a, b roomView, first bool) roomView {
 	}
 	a.headAge = max(a.headAge, b.headAge)
 	a.batch += b.batch
+	a.off += b.off
 	a.lastTick = min(a.lastTick, b.lastTick)
 	return a
 }

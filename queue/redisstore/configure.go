@@ -82,6 +82,10 @@ func confFields(life queue.Life) []confField {
 		{"paused", flag(r.Paused)},
 		{"draining", flag(r.Draining)},
 		{"one_order", flag(r.OneOrder)},
+		{"off", flag(r.Off)},
+		{"direct", flag(r.Direct)},
+		{"eager", flag(r.Eager)},
+		{"released", itoa(life.Released)},
 		{"lanes", itoa(len(r.Weights))},
 	}
 	for lane, weight := range r.Weights {

@@ -14,7 +14,15 @@ import (
 // already. It returns queue.ErrNotOpen, ErrClosed, ErrFull, ErrOrdered or
 // ErrNoRoom where there is no place to be had.
 func (s *Store) Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error) {
-	r, err := s.run(ctx, enterScript, room, member, lane)
+	return s.EnterAtOnce(ctx, room, member, lane, "")
+}
+
+// EnterAtOnce is Enter, and gives a new member the grant with this fresh id in
+// the same step, if nobody is in line and the room is off or lets people straight
+// in, as rate and capacity allow: the standing is then READY, and New. It does not
+// know who is barred, so that is to be asked before. An empty id asks for no grant.
+func (s *Store) EnterAtOnce(ctx context.Context, room, member string, lane int, grant string) (queue.Standing, error) {
+	r, err := s.run(ctx, enterScript, room, member, lane, grant)
 	if errors.Is(err, queue.ErrFull) && r.word == "" {
 		// Refused unrun by a Redis without memory, also for those who have a place:
 		// they keep it.

@@ -19,14 +19,14 @@ const (
 )
 
 var (
-	enterScript     = script("enter", refusedWhenFull, "members")
+	enterScript     = script("enter", refusedWhenFull, "members", "steps", "gates")
 	restoreScript   = script("restore", refusedWhenFull, "members")
 	createScript    = script("configure", refusedWhenFull, "steps")
 	updateScript    = script("configure", allowedWhenFull, "steps")
 	standingScript  = script("standing", allowedWhenFull, "members")
 	heardScript     = script("heard", allowedWhenFull)
-	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "lanes")
-	issueScript     = script("issue", allowedWhenFull, "members", "steps")
+	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "gates", "lanes")
+	issueScript     = script("issue", allowedWhenFull, "members", "steps", "gates")
 	reapScript      = script("reap", allowedWhenFull, "members", "steps", "upkeep")
 	pickupScript    = script("pickup", allowedWhenFull, "members")
 	claimScript     = script("claim", allowedWhenFull, "members")

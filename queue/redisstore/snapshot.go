@@ -45,6 +45,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		Leader:         state["leader"],
 		TickedAt:       state.time("ticked_at"),
 		MemoryFull:     state["memory_full"] == "1",
+		ToRelease:      max(conf.int("released")-state.int("released_used"), 0),
 	}
 	for name := range stats {
 		snap.Counters[name] = stats.int(name)
@@ -95,6 +96,9 @@ func rules(conf hash) queue.Rules {
 		Paused:            conf["paused"] == "1",
 		Draining:          conf["draining"] == "1",
 		OneOrder:          conf["one_order"] == "1",
+		Off:               conf["off"] == "1",
+		Direct:            conf["direct"] == "1",
+		Eager:             conf["eager"] == "1",
 	}
 	for lane := range int(conf.int("lanes")) {
 		r.Weights = append(r.Weights, int(conf.int("weight"+strconv.Itoa(lane))))

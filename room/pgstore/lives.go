@@ -14,12 +14,12 @@ import (
 // lifeColumns need rooms as r and room_progress as p. Without a number to
 // restore from, nothing is restorable: that is what the generation itself says.
 const lifeColumns = `r.name, r.generation, r.sale, coalesce(r.restorable_from, r.generation), r.version, r.settings,
-	coalesce(p.floors, '{0,0,0,0}'), coalesce(p.last_score, 0), r.deleted_at IS NOT NULL`
+	coalesce(p.floors, '{0,0,0,0}'), coalesce(p.last_score, 0), r.deleted_at IS NOT NULL, r.released`
 
 // scanLife returns the life without its rules where the settings can't be read.
 func scanLife(row pgx.Row) (queue.Life, error) {
 	var l queue.Life
-	err := row.Scan(&l.Room, &l.Generation, &l.Sale, &l.RestorableFrom, &l.Version, &l.Settings, &l.Floors, &l.LastScore, &l.Deleted)
+	err := row.Scan(&l.Room, &l.Generation, &l.Sale, &l.RestorableFrom, &l.Version, &l.Settings, &l.Floors, &l.LastScore, &l.Deleted, &l.Released)
 	return l, err
 }
 

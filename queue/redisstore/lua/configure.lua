@@ -35,9 +35,10 @@ else
   error('ERR mode must be update, create or drop')
 end
 call('HSET', CONF, 'generation', f(generation), 'version', f(version), unpack(ARGV, 6))
-local c = fields(CONF, 'interval', 'batch')
+local c = fields(CONF, 'interval', 'batch', 'released')
 if mode == 'create' then
-  call('HSET', STATE, 'tat', f(now - c.interval))
+  -- What was released before was for those who were in line then.
+  call('HSET', STATE, 'tat', f(now - c.interval), 'released_used', f(c.released))
 elseif c.interval ~= C.interval or c.batch ~= C.batch then
   -- What is left of a batch is kept as a time, which is worth something else
   -- from now on: as many grants as were left are left, and one batch at most.

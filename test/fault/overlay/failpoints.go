@@ -15,9 +15,9 @@ var failpoints = []edit{
 	},
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, lane)",
+		old:  "r, err := s.run(ctx, enterScript, room, member, lane, grant)",
 		new: `point.At(ctx, "E1-before-enter")
-	r, err := s.run(ctx, enterScript, room, member, lane)
+	r, err := s.run(ctx, enterScript, room, member, lane, grant)
 	point.At(ctx, "E2-entered")`,
 	},
 	{

@@ -3,11 +3,11 @@ package main
 // mutants are the edits that do nothing until their mutant is alive. Those in
 // Lua are in package point: scripts are changed when a program starts.
 var mutants = []edit{
-	// app-clock-score: the script takes a third argument for the score.
+	// app-clock-score: the script takes one argument more for the score.
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, lane)",
-		new: `args := []any{member, lane}
+		old:  "r, err := s.run(ctx, enterScript, room, member, lane, grant)",
+		new: `args := []any{member, lane, grant}
 	if point.Mutant("app-clock-score") {
 		args = append(args, point.AppClock(ctx, s.clock()))
 	}
