@@ -247,14 +247,23 @@ func (f *fixture) keys() []string {
 
 func (f *fixture) key(part string) string { return f.prefix + ":{" + f.room + "}:" + part }
 
-// dump is all that Redis holds of the room, as it would be copied elsewhere.
-func (f *fixture) dump() map[string]string {
+// dump is all that Redis holds of the room. (Its own DUMP may differ from one
+// moment to the next: a hash is moved to a larger table bit by bit.)
+func (f *fixture) dump() map[string]any {
 	f.t.Helper()
-	all := map[string]string{}
+	ctx, all := f.t.Context(), map[string]any{}
 	for _, key := range f.keys() {
-		value, err := f.rdb.Dump(f.t.Context(), key).Result()
+		kind, err := f.rdb.Type(ctx, key).Result()
 		require.NoError(f.t, err)
-		all[key] = value
+		switch kind {
+		case "hash":
+			all[key], err = f.rdb.HGetAll(ctx, key).Result()
+		case "zset":
+			all[key], err = f.rdb.ZRangeWithScores(ctx, key, 0, -1).Result()
+		default:
+			all[key], err = f.rdb.Dump(ctx, key).Result()
+		}
+		require.NoError(f.t, err)
 	}
 	return all
 }
