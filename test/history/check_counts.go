@@ -68,7 +68,11 @@ func (j *judge) counted(m *moment, was map[string]int64) {
 			want[strings.ToLower(v.after.outcome().Word)]++
 		}
 	}
-	for _, name := range append([]string{"entered", "restored"}, outcomes...) {
+	want["released"] = m.byHand()
+	if m.off {
+		want["passed_off"] = m.granted()
+	}
+	for _, name := range append([]string{"entered", "restored", "released", "passed_off"}, outcomes...) {
 		if got := m.Stats[name] - was[name]; got != want[name] {
 			j.violate(fmt.Sprintf("the counter %s rose by %d, and by who has moved it is %d", name, got, want[name]), j.step(m, m.names()...))
 		}
@@ -222,7 +226,8 @@ func (m *Member) torn() string {
 	return ""
 }
 
-// I11: a step that raises what is inside leaves it within capacity. Both are
+// I11: a step that raises what is inside leaves it within capacity, unless the
+// room is off. Both are
 // counted at the time of the step, as reserve counts them.
 func withinCapacity(j *judge) {
 	for _, l := range j.lines {
@@ -240,7 +245,7 @@ func withinCapacity(j *judge) {
 					delete(inside, v.member)
 				}
 			}
-			if more <= 0 || m.at < l.from || m.conf == nil || m.conf.capacity <= 0 {
+			if more <= 0 || m.at < l.from || m.conf == nil || m.conf.capacity <= 0 || m.conf.isOff() {
 				continue
 			}
 			var n int64

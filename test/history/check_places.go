@@ -32,7 +32,7 @@ func (m *Member) overBy(now int64) bool {
 // newPlace tells that the step gave the member a place that is not the one
 // before: the first, or one after a stay that has ended.
 func newPlace(m *moment, v move) bool {
-	if v.after.kind() != waiting {
+	if v.after.kind() != waiting && !v.straightIn(m) {
 		return false
 	}
 	switch v.before.kind() {
@@ -164,8 +164,8 @@ func newPlaceIsLast(j *judge) {
 			if m.Script != "enter" || !newPlace(m, v) {
 				continue
 			}
-			if want := max(m.was.Last+1, m.Now); v.after.Score != want || m.State.Last != want {
-				j.violate(fmt.Sprintf("%s entered at %d; by the clock of Redis and the places given it is %d", v.member, v.after.Score, want),
+			if want, is := max(m.was.Last+1, m.Now), v.after.place().Score; is != want || m.State.Last != want {
+				j.violate(fmt.Sprintf("%s entered at %d; by the clock of Redis and the places given it is %d", v.member, is, want),
 					j.step(m, v.member))
 			}
 		}

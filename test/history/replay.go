@@ -32,6 +32,7 @@ type moment struct {
 	conf    *conf // settings that the script obeyed; nil: not known
 	stepped bool  // it saw a step of the clock back, of more than a minute; who writes accepts it
 	begins  bool  // everything before it is gone: a generation begins, or the room ends
+	off     bool  // whom it lets through was taken, or entered, while the room was off
 }
 
 // move is what a step did to one member.
@@ -43,8 +44,9 @@ type move struct {
 // conf is what the scripts obey, in microseconds.
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
-	forgetAfter, capacity int64
-	floors [4]int64
+	forgetAfter, capacity, opensAt, admitsAt, closesAt, settle, released int64
+	paused, draining, off, direct bool
+	floors                        [4]int64
 }
 
 func confOf(fields map[string]string) *conf {
@@ -57,6 +59,8 @@ func confOf(fields map[string]string) *conf {
 		batch: n("batch"), interval: n("interval"), tokenTTL: n("token_ttl"), pickupTTL: n("pickup_ttl"),
 		processingTimeout: n("processing_timeout"), awayAfter: n("away_after"), forgetAfter: n("forget_after"), capacity: n("capacity"),
 	}
+	c.opensAt, c.admitsAt, c.closesAt, c.settle, c.released = n("opens_at"), n("admits_at"), n("closes_at"), n("settle"), n("released")
+	c.paused, c.draining, c.off, c.direct = n("paused") == 1, n("draining") == 1, n("off") == 1, n("direct") == 1
 	for lane := range c.floors {
 		c.floors[lane] = n("floor" + strconv.Itoa(lane))
 	}
@@ -84,6 +88,7 @@ func (l *lineage) walk() {
 	var was State
 	var gen int64
 	blank := true // nothing was in Redis so far
+	free := map[string]bool{}
 	l.moments = make([]*moment, len(l.Steps))
 	for i := range l.Steps {
 		s := &l.Steps[i]
@@ -96,6 +101,7 @@ func (l *lineage) walk() {
 		}
 		blank = blank && s.Generation == 0
 		l.apply(m)
+		m.noteOff(free)
 		switch {
 		case m.begins && s.Mode == "drop":
 			conf = nil

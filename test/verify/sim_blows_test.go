@@ -37,6 +37,8 @@ var blows = []blow{
 	{"scripts flushed", (*world).flushScripts},
 	{"settings changed", (*world).changeSettings},
 	{"paused", (*world).pauseRoom},
+	{"switched off", (*world).switchOff},
+	{"released by hand", (*world).releaseByHand},
 	{"flushed", (*world).flushRoom},
 	{"member blocked", (*world).blockOne},
 }
@@ -224,6 +226,23 @@ func (w *world) changeSettings() {
 func (w *world) pauseRoom() {
 	w.set(func(s *room.Settings) { s.Paused = true })
 	w.agenda.after(w.upTo(20*time.Second), func() { w.set(func(s *room.Settings) { s.Paused = false }) })
+}
+
+// switchOff has everybody pass for a while.
+func (w *world) switchOff() {
+	w.set(func(s *room.Settings) { s.Off = true })
+	w.agenda.after(w.upTo(20*time.Second), func() { w.set(func(s *room.Settings) { s.Off = false }) })
+}
+
+// releaseByHand lets some go beyond the rate, as an operator does: now, and once
+// more while the first may not have been spent.
+func (w *world) releaseByHand() {
+	for _, n := range []int{draw(w.rnd, 1, 3, 10), 1} {
+		if _, err := w.operators.Release(context.Background(), w.room, n, 0, room.Actor{Name: "operator"}); err != nil {
+			w.t.Errorf("release by hand: %v", err)
+		}
+		w.facts.Released += int64(n)
+	}
 }
 
 func (w *world) set(change func(*room.Settings)) {

@@ -36,6 +36,7 @@ var betraying = map[string]string{
 	"consume-by-member": "events", "id-cursor-outbox": "events", "no-unique-grant": "commits", "release-any-claim": "sold out",
 	"capacity-by-counter": "little room", "capacity-without-claimed": "little room", "issue-without-term": "ticks",
 	"moving-floor": "losses", "restore-ended": "losses", "leave-any-place": "comings and goings", "claim-after-expiry": "clocks",
+	"straight-in-free": "straight in", "straight-in-past-who-waits": "straight in", "straight-in-twice": "straight in", "release-not-spent": "straight in",
 }
 
 // TestTheCheckerCatchesEveryMutant breaks the product in every way that the

@@ -42,4 +42,11 @@ var Mutants = []Mutant{
 	{"capacity-without-claimed", "capacity does not count the grants that are claimed", "I11", "a capacity, and orders that take a while"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
+
+	{"straight-in-free", "a grant by entering is not charged to the rate", "I10", "a room that lets people straight in"},
+	{"straight-in-past-who-waits", "enter gives a grant though somebody waits", "I7",
+		"a room that lets people straight in, and a line in it"},
+	{"straight-in-twice", "a ticket that says its place has been let through brings it back all the same", "I15",
+		"a room that lets people straight in, and a loss of all data"},
+	{"release-not-spent", "who goes by hand is not taken off those released", "I10", "a release by an operator, and a line"},
 }

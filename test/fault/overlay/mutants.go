@@ -14,6 +14,19 @@ var mutants = []edit{
 	r, err := s.run(ctx, enterScript, room, args...)`,
 	},
 
+	// straight-in-twice: what the ticket says of its place is passed over.
+	{
+		file: "api/enter.go",
+		old:  "if c.ticket.Granted && !lost.LostToken {",
+		new:  `if c.ticket.Granted && !lost.LostToken && !point.Mutant("straight-in-twice") {`,
+	},
+	// straight-in-past-who-waits: the process does not look either.
+	{
+		file: "api/gate.go",
+		old:  "if v.Waiting()+v.Processing > 0 {",
+		new:  `if v.Waiting()+v.Processing > 0 && !point.Mutant("straight-in-past-who-waits") {`,
+	},
+
 	// id-cursor-outbox: what is done is the cursor.
 	{
 		file: "outbox/rows.go",

@@ -128,6 +128,13 @@ call('HINCRBY', STATS, 'entered', 1)`, `call('ZADD', LANE[known or lane], f(scor
 end
 if not known then call('HINCRBY', STATS, 'entered', 1) end`},
 
+	{"straight-in-free", "enter", `score = score } }, off and 0 or 1, eff)`, `score = score } }, 0, eff)`},
+
+	{"straight-in-past-who-waits", "enter", `local at_once = grant ~= '' and in_front == 0`, `local at_once = grant ~= ''`},
+
+	{"release-not-spent", "issue", `  call('HINCRBY', STATE, 'released_used', hand)
+`, ``},
+
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 	{"capacity-without-claimed", "enter", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 }
