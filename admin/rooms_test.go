@@ -19,7 +19,7 @@ func TestARoomIsMadeShownListedAndDeleted(t *testing.T) {
 	require.Equal(t, http.StatusCreated, a.status)
 	require.Equal(t, `"1"`, a.header.Get("ETag"))
 	require.Equal(t, "/admin/v1/rooms/sale", a.header.Get("Location"))
-	require.ElementsMatch(t, []string{"name", "version", "sale", "generation", "settings", "createdAt", "updatedAt"}, keys(a.body))
+	require.ElementsMatch(t, []string{"name", "version", "sale", "generation", "settings", "released", "createdAt", "updatedAt"}, keys(a.body))
 	require.Equal(t, 7.0, a.setting("batchSize"))
 	require.Equal(t, 1000.0, a.setting("intervalMs"))
 	require.Equal(t, 1.0, a.body["sale"])
