@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -109,7 +110,7 @@ func TestThreeProcessesThatLetPeopleStraightInKeepRateAndOrder(t *testing.T) {
 		var g errgroup.Group
 		for i, s := range sites {
 			g.Go(func() error {
-				a, err := s.try(t.Context(), "POST", s.entries, member(string(rune('a'+i))+"-"+time.Duration(step).String()))
+				a, err := s.try(t.Context(), "POST", s.entries, member(fmt.Sprint("m", i, "-", step)))
 				if err != nil {
 					return err
 				}
@@ -156,6 +157,43 @@ func TestThreeProcessesThatLetPeopleStraightInKeepRateAndOrder(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, len(times), 45, "the rate is used: 40 in 4 s, and the first batch")
+}
+
+// crowded counts how many ask at once who is barred.
+type crowded struct {
+	api.Books
+	mu        *sync.Mutex
+	now, most *int
+}
+
+func (c crowded) Barred(context.Context, string, int64, []string, bool) (map[string]bool, error) {
+	c.mu.Lock()
+	*c.now++
+	*c.most = max(*c.most, *c.now)
+	c.mu.Unlock()
+	time.Sleep(5 * time.Millisecond)
+	c.mu.Lock()
+	*c.now--
+	c.mu.Unlock()
+	return nil, nil
+}
+
+func TestACrowdAsksPostgresAFewAtATime(t *testing.T) {
+	t.Parallel()
+	f := straightIn(t)
+	c := crowded{mu: &sync.Mutex{}, now: new(int), most: new(int)}
+	site := f.serve(named("127.0.0.0/8"), func(o *api.Options) { c.Books = o.Books; o.Books = c })
+	site.status(f.room)
+	var g errgroup.Group
+	for i := range 40 {
+		g.Go(func() error {
+			_, err := site.try(t.Context(), "POST", site.entries, member(fmt.Sprint("m", i)))
+			return err
+		})
+	}
+	require.NoError(t, g.Wait())
+	require.Positive(t, *c.most)
+	require.LessOrEqual(t, *c.most, 3, "the scheduler uses the same connections")
 }
 
 func TestATicketOfAPlaceLetThroughBringsNothingBackByItself(t *testing.T) {

@@ -361,3 +361,25 @@ func TestAFullRoomThatIsEagerIsAskedAgainSoon(t *testing.T) {
 	f.set(func(r *queue.Rules) { r.Eager = true })
 	require.Equal(t, 20*time.Millisecond, f.reserve().Wait)
 }
+
+// A pause of an hour: whoever polls keeps the place, and whoever does not has it
+// when they come back.
+func TestAPauseEvictsNobody(t *testing.T) {
+	f := setup(t, func(r *queue.Rules) { r.Batch = 2 })
+	f.enterMany(0, 6)
+	require.Equal(t, []string{"m00000", "m00001"}, f.tick())
+	g := f.pickUp("m00000")
+	f.set(func(r *queue.Rules) { r.Paused = true })
+	require.NoError(t, f.Claim(t.Context(), g, "c", time.Minute), "who has a token may order")
+	for range 30 {
+		f.reap()
+		f.reserve()
+		f.keepHearing(time.Minute, "m00002", "m00003", "m00004")
+	}
+	s := f.snap()
+	require.Zero(t, s.Counters["evicted"]+s.Counters["left"])
+	f.set(func(r *queue.Rules) { r.Paused = false })
+	require.Equal(t, queue.Waiting, f.status("m00004"))
+	require.Equal(t, []string{"m00002", "m00003"}, f.tick())
+	f.conserved()
+}
