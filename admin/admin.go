@@ -7,8 +7,8 @@
 // be undone must be confirmed with the room's name.
 //
 //	viewer  < operator                               < admin
-//	GET       PATCH, pause, resume, drain,             POST rooms, flush, DELETE
-//	          PUT products, requeue
+//	GET       PATCH, pause, resume, drain, off,        POST rooms, flush, DELETE
+//	          release, PUT products, requeue
 //
 // It has no sessions and no cookies, so there is nothing for a foreign page to
 // ride on; cross-origin requests of browsers are refused all the same. Members
@@ -37,6 +37,9 @@ type Rooms interface {
 	// Update gives the room what change makes of its settings. ifVersion 0
 	// stands for any; another version than that in force is room.ErrVersion.
 	Update(ctx context.Context, name string, ifVersion int64, change func(room.Settings) (room.Settings, error), by room.Actor) (room.Room, error)
+	// Release lets count of those in line go beyond the rate. It treats ifVersion
+	// as Update does, and makes a new version.
+	Release(ctx context.Context, name string, count int, ifVersion int64, by room.Actor) (room.Room, error)
 }
 
 // Sales ends the sale of a room, with or without the room.
@@ -151,6 +154,8 @@ func (s *server) routes(r chi.Router) {
 	operate.Post("/rooms/{room}/pause", s.handle(s.turn("room.pause", pause)))
 	operate.Post("/rooms/{room}/resume", s.handle(s.turn("room.resume", resume)))
 	operate.Post("/rooms/{room}/drain", s.handle(s.turn("room.drain", drain)))
+	operate.Post("/rooms/{room}/off", s.handle(s.turn("room.off", off)))
+	operate.Post("/rooms/{room}/release", s.handle(s.releaseByHand))
 	administer.Post("/rooms/{room}/flush", s.handle(s.flushRoom))
 	view.Get("/rooms/{room}/snapshot", s.handle(s.snapshot))
 

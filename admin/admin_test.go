@@ -196,7 +196,7 @@ func TestASnapshotShowsTheLineAsRedisHasIt(t *testing.T) {
 	a := f.call("viewer", "GET", "/admin/v1/rooms/sale/snapshot", "")
 	require.Equal(t, 200, a.status, "%v", a.body)
 	require.ElementsMatch(t, []string{"room", "roomState", "generation", "restorableFrom", "sale", "version", "redisTime", "beganAt",
-		"tickedAt", "term", "leader", "memoryFull", "batch", "stock", "sizes", "lanes", "counters"}, keys(a.body))
+		"tickedAt", "term", "leader", "memoryFull", "batch", "toRelease", "stock", "sizes", "lanes", "counters"}, keys(a.body))
 	require.Equal(t, "sale", a.body["room"])
 	require.Equal(t, "OPEN", a.body["roomState"])
 	require.Equal(t, float64(life.Generation), a.body["generation"])

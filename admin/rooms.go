@@ -99,11 +99,15 @@ func (s *server) turn(action string, flip func(*room.Settings)) handler {
 // pause leaves the line open: people enter and keep their places.
 func pause(s *room.Settings) { s.Paused = true }
 
-// resume ends a pause and a drain: the room runs as if neither had been.
-func resume(s *room.Settings) { s.Paused, s.Draining = false, false }
+// resume ends a pause, a drain and an off: the room runs as if none had been.
+func resume(s *room.Settings) { s.Paused, s.Draining, s.Off = false, false, false }
 
 // drain leaves a pause alone: those in line are served once it ends.
 func drain(s *room.Settings) { s.Draining = true }
+
+// off lets everybody pass, also in a room that is paused or draining: these
+// would win over it, and whoever switches off means what they say last.
+func off(s *room.Settings) { s.Paused, s.Draining, s.Off = false, false, true }
 
 // flushRoom shows the new sale; members see it once a scheduler has begun it.
 func (s *server) flushRoom(w http.ResponseWriter, r *http.Request) error {

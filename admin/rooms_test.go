@@ -19,7 +19,7 @@ func TestARoomIsMadeShownListedAndDeleted(t *testing.T) {
 	require.Equal(t, http.StatusCreated, a.status)
 	require.Equal(t, `"1"`, a.header.Get("ETag"))
 	require.Equal(t, "/admin/v1/rooms/sale", a.header.Get("Location"))
-	require.ElementsMatch(t, []string{"name", "version", "sale", "generation", "settings", "createdAt", "updatedAt"}, keys(a.body))
+	require.ElementsMatch(t, []string{"name", "version", "sale", "generation", "settings", "released", "createdAt", "updatedAt"}, keys(a.body))
 	require.Equal(t, 7.0, a.setting("batchSize"))
 	require.Equal(t, 1000.0, a.setting("intervalMs"))
 	require.Equal(t, 1.0, a.body["sale"])
@@ -160,6 +160,49 @@ func TestPauseResumeAndDrainFlipTheirSwitches(t *testing.T) {
 	f.refused(f.call("operator", "POST", "/admin/v1/rooms/sale/pause", "", headers{"If-Match": `"1"`}), 412, "precondition-failed")
 	f.refused(f.call("operator", "POST", "/admin/v1/rooms/sale/pause", `{"for":"ever"}`), 400, "bad-request")
 	require.Equal(t, false, f.get("sale").setting("paused"))
+}
+
+func TestOffEndsPauseAndDrainAndResumeEndsOff(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	f.create("sale")
+	for _, step := range []struct {
+		call                  string
+		paused, draining, off bool
+	}{{"pause", true, false, false}, {"drain", true, true, false}, {"off", false, false, true}, {"pause", true, false, true}, {"resume", false, false, false}} {
+		a := f.call("operator", "POST", "/admin/v1/rooms/sale/"+step.call, "")
+		require.Equal(t, http.StatusOK, a.status, "%v", a.body)
+		got := []any{a.setting("paused"), a.setting("draining"), a.setting("off")}
+		require.Equal(t, []any{step.paused, step.draining, step.off}, got, step.call)
+		require.Equal(t, "room."+step.call, f.changes("sale")[0]["action"])
+	}
+	f.refused(f.call("viewer", "POST", "/admin/v1/rooms/sale/off", ""), 403, "forbidden")
+}
+
+func TestAReleaseIsAddedUpAuditedAndANewVersion(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	f.create("sale")
+	path := "/admin/v1/rooms/sale/release"
+	first := f.call("operator", "POST", path, `{"count":25}`, headers{"If-Match": `"1"`})
+	require.Equal(t, http.StatusOK, first.status, "%v", first.body)
+	require.Equal(t, 25.0, first.body["released"])
+	require.Equal(t, `"2"`, first.header.Get("ETag"))
+	f.refused(f.call("operator", "POST", path, `{"count":25}`, headers{"If-Match": `"1"`}), 412, "precondition-failed")
+	require.Equal(t, 30.0, f.call("operator", "POST", path, `{"count":5}`).body["released"], "two calls are two releases")
+
+	changes := f.changes("sale")
+	require.Equal(t, []any{"room.release", "room.release", "room.create"}, []any{changes[0]["action"], changes[1]["action"], changes[2]["action"]})
+	require.Equal(t, map[string]any{"released": 25.0}, changes[0]["before"])
+	require.Equal(t, map[string]any{"released": 30.0}, changes[0]["after"])
+	require.Equal(t, []any{"olaf", "operator", 3.0}, []any{changes[0]["actor"], changes[0]["role"], changes[0]["version"]})
+
+	for _, body := range []string{`{}`, `{"count":0}`, `{"count":10001}`, `{"count":5,"x":1}`} {
+		f.refused(f.call("operator", "POST", path, body), 422, "invalid-settings")
+	}
+	f.refused(f.call("viewer", "POST", path, `{"count":5}`), 403, "forbidden")
+	f.refused(f.call("operator", "POST", "/admin/v1/rooms/nowhere/release", `{"count":5}`), 404, "room-not-found")
+	require.Equal(t, 30.0, f.get("sale").body["released"])
 }
 
 func TestAFlushBeginsTheNextSaleAndKeepsTheSettings(t *testing.T) {

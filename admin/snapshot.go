@@ -26,6 +26,7 @@ type snapshotView struct {
 	MemoryFull     bool             `json:"memoryFull"`
 	Stock          *stockView       `json:"stock"` // null: none bounds the room
 	Batch          batchView        `json:"batch"`
+	ToRelease      int64            `json:"toRelease"` // released by hand, and not let through yet
 	Sizes          sizesView        `json:"sizes"`
 	Lanes          []laneView       `json:"lanes"`
 	Counters       map[string]int64 `json:"counters"` // since the generation began
@@ -86,7 +87,7 @@ func viewSnapshot(name string, s queue.Snapshot) snapshotView {
 	v := snapshotView{
 		Room: name, RoomState: s.State(s.Now), Generation: s.Generation, RestorableFrom: s.RestorableFrom,
 		Sale: s.Sale, Version: s.Version, RedisTime: s.Now.UTC(), BeganAt: s.Began.UTC(),
-		Term: s.Term, Leader: s.Leader, MemoryFull: s.MemoryFull, Counters: s.Counters,
+		Term: s.Term, Leader: s.Leader, MemoryFull: s.MemoryFull, ToRelease: s.ToRelease, Counters: s.Counters,
 		Sizes: sizesView{s.Waiting(), s.Away, s.Processing, s.Ready, s.Claimed, s.Done},
 		Lanes: viewLanes(s), Stock: viewStock(s),
 	}

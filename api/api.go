@@ -31,10 +31,11 @@ import (
 
 // Line is where people stand.
 type Line interface {
-	// EnterByLot gives member a place in the lane, or says where they stand already.
-	// Where places go by lot, lot must be of the room's sale; the zero one finds
-	// only who has a place, and is queue.ErrGeneration for everybody else.
-	EnterByLot(ctx context.Context, room, member string, lane int, lot queue.Lot) (queue.Standing, error)
+	// EnterWith gives member a place, or says where they stand already. Where
+	// places go by lot, the lot must be of the room's sale; the zero one finds only
+	// who has a place, and is queue.ErrGeneration for everybody else. A fresh grant
+	// is given at once to a new member who need not wait.
+	EnterWith(ctx context.Context, room, member string, e queue.Entry) (queue.Standing, error)
 	// Poll says where member stands; it is the hot path. place is what the
 	// member's ticket says, which may be older than the place they have.
 	Poll(ctx context.Context, room, member string, place queue.Place) (queue.Standing, error)
@@ -64,6 +65,9 @@ type Books interface {
 	// Restorable says whether member may be put back into the room, and the
 	// highest score that was ever admitted in the lane.
 	Restorable(ctx context.Context, room string, sale int64, member string, lane int) (floor int64, ok bool, err error)
+	// Barred tells which members may not be let through: blocked, evicted from
+	// the sale, or, with oneOrder, with an order in it.
+	Barred(ctx context.Context, room string, sale int64, members []string, oneOrder bool) (map[string]bool, error)
 }
 
 // Orders places orders.
@@ -83,7 +87,9 @@ type OrderBook interface {
 // Observer is told what happened to whom; every field may be nil.
 type Observer struct {
 	Entered func(room, result string)
-	Polled  func(room string, status queue.Status)
+	// StraightIn is called for each new member who got a grant by entering.
+	StraightIn func(room, lane string)
+	Polled     func(room string, status queue.Status)
 	// Restored is called for each ticket of a place that the room does not know:
 	// restored, passed (restored, behind others who have been let through), or
 	// refused (used, given up, or too old).
@@ -134,6 +140,7 @@ type API struct {
 	heard   *heartbeats
 	healths *healths
 	waits   *waits
+	gate    *gate
 }
 
 // New returns an API of these parts.
@@ -146,7 +153,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
-		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books),
 	}
 }
 

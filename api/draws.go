@@ -110,22 +110,17 @@ func (k *keptDraw) good(age time.Duration) bool {
 	return k != nil && (k.Listed || time.Since(k.read) < age)
 }
 
-// enterLine takes a place in the line: at its end, or where the lot puts it.
-func (a *API) enterLine(ctx context.Context, v *view, member string, lane int) (queue.Standing, error) {
-	var lot queue.Lot
-	var unknown error
-	if v.Rules.Lottery || v.Draw == queue.DrawOpen {
-		var rec draw.Record
-		if rec, unknown = a.draws.get(ctx, v.Room, v.Sale, math.MaxInt64); unknown == nil {
-			lot = queue.Lot{Sale: v.Sale, First: rec.First(member, lane)}
-		}
+// lot is where the draw or the lottery of the room puts the member; the zero one
+// where places go by arrival.
+func (a *API) lot(ctx context.Context, v *view, member string, lane int) (queue.Lot, error) {
+	if !v.Rules.Lottery && v.Draw != queue.DrawOpen {
+		return queue.Lot{}, nil
 	}
-	// Also without the lot: whoever has a place is told so.
-	st, err := a.Line.EnterByLot(ctx, v.Room, member, lane, lot)
-	if unknown != nil && errors.Is(err, queue.ErrGeneration) {
-		err = fmt.Errorf("%w: %w", queue.ErrUnavailable, unknown)
+	rec, err := a.draws.get(ctx, v.Room, v.Sale, math.MaxInt64)
+	if err != nil {
+		return queue.Lot{}, err
 	}
-	return st, err
+	return queue.Lot{Sale: v.Sale, First: rec.First(member, lane)}, nil
 }
 
 // drawn tells that a place of the room was drawn, and so says no time.

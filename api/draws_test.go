@@ -83,7 +83,7 @@ func TestADrawOfTenThousandIsVerifiedFromWhatIsPublic(t *testing.T) {
 	for i := range n - 1 {
 		m := fmt.Sprint("member-", i)
 		lot := queue.Lot{Sale: 1, First: rec.First(m, 0)}
-		_, err := f.line.EnterByLot(t.Context(), f.room, m, 0, lot)
+		_, err := f.line.EnterWith(t.Context(), f.room, m, queue.Entry{Lot: lot})
 		require.NoError(t, err)
 	}
 	f.post(member("ann")).is(http.StatusCreated)

@@ -44,7 +44,10 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	}
 	if st.New {
 		a.moved(r.Context(), Move{Room: name, Member: c.member, Lane: v.lane(st.Place.Lane), From: string(queue.NotEntered),
-			To: string(st.Status), Score: st.Place.Score, Waiting: st.Total})
+			To: string(st.Status), Grant: st.Grant.ID, Score: st.Place.Score, Waiting: st.Total})
+	}
+	if straightIn(st) && a.Observer.StraightIn != nil {
+		a.Observer.StraightIn(name, v.lane(st.Place.Lane))
 	}
 	return a.answer(w, r, c, v, st)
 }
@@ -99,6 +102,10 @@ func (a *API) resume(r *http.Request, c caller, v *view) (queue.Standing, error)
 	bought, err := a.voidLostToken(r, c, v, &lost)
 	if err != nil || bought.Status == queue.Consumed {
 		return bought, err
+	}
+	if c.ticket.Granted && !lost.LostToken {
+		a.restored(v.Room, "refused")
+		return st, nil // the place had been let through: it was of no use but for the token
 	}
 	back, err := a.Returns.Restore(ctx, v.Room, lost)
 	if errors.Is(err, queue.ErrGone) {

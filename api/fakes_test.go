@@ -41,7 +41,7 @@ func (b behind) Generations(context.Context) (map[string]int64, error) { return 
 // brokenLine fails every call in one way.
 type brokenLine struct{ err error }
 
-func (b brokenLine) EnterByLot(context.Context, string, string, int, queue.Lot) (queue.Standing, error) {
+func (b brokenLine) EnterWith(context.Context, string, string, queue.Entry) (queue.Standing, error) {
 	return queue.Standing{}, b.err
 }
 func (b brokenLine) PollLine(context.Context, string, string, queue.Place, int) (queue.Standing, error) {

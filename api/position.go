@@ -82,15 +82,21 @@ func (a *API) handOver(ctx context.Context, p *spec.Position, g queue.Grant) err
 // place, or due for renewal; else nil.
 func (a *API) renewed(c caller, v *view, st queue.Standing) (*credential.Token, error) {
 	t := credential.Ticket{Room: v.Room, Sale: v.Sale, Generation: v.Generation, Member: c.member, Place: st.Place, IssuedAt: v.now()}
+	// Postgres does not know the place of somebody who was let straight in, so the
+	// ticket has to say by itself that it is used.
+	t.Granted = st.Status == queue.Ready || st.Status == queue.Claimed
 	if st.Generation > 0 {
 		t.Sale, t.Generation = st.Sale, st.Generation // the line's own word is newer than the view
 	}
 	if st.Place.Score == 0 {
 		// Nobody's place: the ticket goes on saying who they are, and is renewed
 		// with nothing else.
-		t.Place, t.Sale, t.Generation = c.ticket.Place, c.ticket.Sale, c.ticket.Generation
+		t.Place, t.Sale, t.Generation, t.Granted = c.ticket.Place, c.ticket.Sale, c.ticket.Generation, c.ticket.Granted
 	}
 	same := c.hasTicket && c.ticket.Place == t.Place && c.ticket.Generation == t.Generation && c.ticket.Sale == t.Sale
+	if st.Status == queue.Waiting && c.ticket.Granted {
+		same = false // the grant was never fetched: the place is good again
+	}
 	if same && !c.ticket.Renew(v.now(), a.Ring) {
 		return nil, nil
 	}

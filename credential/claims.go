@@ -24,6 +24,7 @@ type claims struct {
 	Score      int64  `json:"score"`
 	IssuedAt   int64  `json:"iat"`
 	Expiry     int64  `json:"exp"`
+	Granted    bool   `json:"granted,omitempty"` // of a ticket; a token goes without saying
 }
 
 // GetAudience is what the library compares with the purpose at hand.

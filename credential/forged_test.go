@@ -128,6 +128,8 @@ func TestTicketsOfTheWrongShapeAreRefused(t *testing.T) {
 	far := strings.Replace(strings.Replace(ticketPayload, `"iat":1700000000`, `"iat":253402300799`, 1), `"exp":1700086400`, `"exp":253402387199`, 1)
 	bare := strings.Replace(strings.Replace(ticketPayload, `1700000000123456`, `0`, 1), `"lane":1`, `"lane":0`, 1)
 	for name, payload := range map[string]string{
+		"a granted place, not true": strings.Replace(ticketPayload, `"exp":1700086400`, `"exp":1700086400,"granted":false`, 1),
+		"a grant without a place":   strings.Replace(bare, `"exp":1700086400`, `"exp":1700086400,"granted":true`, 1),
 		"a longer life":             strings.Replace(ticketPayload, "1700086400", "1700086401", 1),
 		"a shorter life":            strings.Replace(ticketPayload, "1700086400", "1700086399", 1),
 		"a grant id":                strings.Replace(ticketPayload, `"room"`, `"jti":"`+grantID+`","room"`, 1),

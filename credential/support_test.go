@@ -113,6 +113,7 @@ func anyTicket(t *rapid.T) credential.Ticket {
 		low = 1
 		x.Place.Lane = rapid.IntRange(0, queue.MaxLanes-1).Draw(t, "lane")
 		x.Place.Score = rapid.Int64Range(1, 1<<53).Draw(t, "score")
+		x.Granted = rapid.Bool().Draw(t, "granted")
 	}
 	x.Sale = rapid.Int64Range(low, 1<<53).Draw(t, "sale")
 	x.Generation = rapid.Int64Range(low, 1<<53).Draw(t, "generation")

@@ -20,6 +20,7 @@ type Ticket struct {
 	Generation int64
 	Member     string
 	Place      queue.Place // Score 0: no place, the ticket only binds a member
+	Granted    bool        // the place had been let through: by itself the ticket brings it back no more
 	IssuedAt   time.Time   // in Redis time; a signed ticket has whole seconds
 	KeyID      string      // of the key that signed it; signing ignores it
 }
@@ -49,6 +50,7 @@ func (r *Ring) SignTicket(t Ticket) (Token, error) {
 		Score:      t.Place.Score,
 		IssuedAt:   t.IssuedAt.Unix(),
 		Expiry:     t.IssuedAt.Add(TicketTTL).Unix(),
+		Granted:    t.Granted,
 	}
 	if err := c.checkTicket(); err != nil {
 		return Token{}, fmt.Errorf("sign ticket of room %q: %w", t.Room, err)
@@ -73,6 +75,7 @@ func (r *Ring) Ticket(s string) (Ticket, error) {
 		Generation: c.Generation,
 		Member:     c.Member,
 		Place:      c.place(),
+		Granted:    c.Granted,
 		IssuedAt:   time.Unix(c.IssuedAt, 0).UTC(),
 		KeyID:      kid,
 	}, nil
@@ -86,8 +89,8 @@ func (c *claims) checkTicket() error {
 	switch {
 	case c.ID != "":
 		return errors.New("a ticket has no grant")
-	case c.Score == 0 && c.Lane != 0:
-		return errors.New("a lane without a place")
+	case c.Score == 0 && (c.Lane != 0 || c.Granted):
+		return errors.New("a lane or a grant without a place")
 	case c.Expiry-c.IssuedAt != int64(TicketTTL/time.Second):
 		return errors.New("not the lifetime of a ticket")
 	}

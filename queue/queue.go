@@ -88,6 +88,13 @@ type Grant struct {
 	KeyID      string    // the key that signs its entry token; chosen at pick-up
 }
 
+// Entry is what somebody enters with.
+type Entry struct {
+	Lane  int
+	Lot   Lot    // where places go by lot; the zero one else
+	Grant string // a fresh id, for who need not wait; empty: none is asked for
+}
+
 // Standing is where one member is right now.
 type Standing struct {
 	Status     Status

@@ -5,16 +5,16 @@ import "time"
 // RoomState is what a room is doing, for everybody to see.
 type RoomState string
 
-// The states of a room. OFF belongs to switch-off.
+// The states of a room.
 const (
 	NotOpen   RoomState = "NOT_OPEN"  // before opensAt: nobody enters
 	PreQueue  RoomState = "PRE_QUEUE" // between opensAt and admitsAt: people enter, nobody is let through
 	Open      RoomState = "OPEN"
-	Paused    RoomState = "PAUSED"   // people enter, nobody is let through
-	Draining  RoomState = "DRAINING" // nobody enters, those in line are served
-	SoldOut   RoomState = "SOLD_OUT" // nothing left of the room's product: nobody enters, nobody is let through
-	Closed    RoomState = "CLOSED"   // after closesAt: nobody enters, nobody is let through
-	Off       RoomState = "OFF"
+	Paused    RoomState = "PAUSED"    // people enter, nobody is let through
+	Draining  RoomState = "DRAINING"  // nobody enters, those in line are served
+	SoldOut   RoomState = "SOLD_OUT"  // nothing left of the room's product: nobody enters, nobody is let through
+	Closed    RoomState = "CLOSED"    // after closesAt: nobody enters, nobody is let through
+	Off       RoomState = "OFF"       // switched off: everybody passes, with a real token
 	Restoring RoomState = "RESTORING" // after a loss of Redis data: places come back, nobody is let through
 )
 
@@ -50,6 +50,9 @@ type Rules struct {
 	Adaptive          bool   // the batch follows how orders go
 	Draw              bool   // places of those who come before AdmitsAt go by lot, to be verified
 	Lottery           bool   // all places go by lot, as long as the sale lasts
+	Off               bool   // everybody passes, unless Paused or Draining
+	Direct            bool   // who enters while nobody waits is let through at once, by rate and capacity
+	Eager             bool   // a place that comes free goes to the next at once
 }
 
 // Life is one generation of a room, as Postgres has it, with the rules in
@@ -61,6 +64,7 @@ type Life struct {
 	RestorableFrom int64 // oldest generation whose tickets are good; equal to Generation: none are restored
 	Version        int64 // of the settings
 	Deleted        bool  // by an operator: what Redis has of it is to be removed
+	Released       int64 // by hand, over the whole life of the room; a new generation begins with all of them spent
 	Rules          Rules
 	Lanes          []string // names, in the order of their index
 	Settings       []byte   // the whole settings as JSON, for the processes that serve people
@@ -83,6 +87,8 @@ type Progress struct {
 // the generation began; restoring tells whether it follows a loss.
 func (r Rules) State(now, began time.Time, restoring bool) RoomState {
 	switch {
+	case r.Off && !r.Paused && !r.Draining:
+		return Off
 	case restoring && now.Before(began.Add(r.Settle)):
 		return Restoring
 	case !r.OpensAt.IsZero() && now.Before(r.OpensAt):

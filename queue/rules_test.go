@@ -36,6 +36,10 @@ func TestRoomStates(t *testing.T) {
 		{"draining", with(func(r *Rules) { r.Draining = true }), false, Draining},
 		{"paused", with(func(r *Rules) { r.Paused = true }), false, Paused},
 		{"paused while draining", with(func(r *Rules) { r.Paused, r.Draining = true, true }), false, Paused},
+		{"off", with(func(r *Rules) { r.Off = true }), false, Off},
+		{"off, whatever its times", with(func(r *Rules) { r.Off, r.OpensAt, r.ClosesAt = true, noon.Add(1), noon.Add(2) }), true, Off},
+		{"paused wins over off", with(func(r *Rules) { r.Off, r.Paused = true, true }), false, Paused},
+		{"draining wins over off", with(func(r *Rules) { r.Off, r.Draining = true, true }), false, Draining},
 		{"paused before opensAt", with(func(r *Rules) { r.Paused, r.OpensAt = true, noon.Add(1) }), false, NotOpen},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

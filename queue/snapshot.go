@@ -20,7 +20,7 @@ type Snapshot struct {
 	Ready          int64
 	Claimed        int64
 	Done           int64
-	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, lifted, steps, unused
+	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, lifted, steps, unused, passed_off, released
 	Term           int64
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never
@@ -29,6 +29,7 @@ type Snapshot struct {
 	Health         Health // of all processes together, while the room is adaptive
 	Tuning         Tuning // of an adaptive room
 	Draw           DrawState
+	ToRelease      int64 // released by hand, and not let through yet
 }
 
 // LaneSnapshot is one lane of a Snapshot.

@@ -206,12 +206,26 @@ func (s Settings) together() Problems {
 	}
 	wrong = append(wrong, s.lanesTogether()...)
 	wrong = append(wrong, s.overbooksNothing()...)
+	wrong = append(wrong, s.straightIn()...)
 	wrong = append(wrong, inOrder("admitsAt", "opensAt", s.AdmitsAt, s.OpensAt)...)
 	wrong = append(wrong, inOrder("closesAt", "admitsAt", s.ClosesAt, s.AdmitsAt)...)
 	if s.AdmitsAt == nil {
 		wrong = append(wrong, inOrder("closesAt", "opensAt", s.ClosesAt, s.OpensAt)...)
 	}
 	return wrong
+}
+
+// straightIn refuses what can't be kept where people are let through as they
+// enter: nobody has asked Postgres in that step who has ordered, and in a draw
+// nobody's turn is known before it.
+func (s Settings) straightIn() Problems {
+	switch {
+	case s.DirectAdmission && s.OneOrderPerMember:
+		return problem("must be false where oneOrderPerMember is true").under("directAdmission")
+	case s.DirectAdmission && s.Draw:
+		return problem("must be false where draw is true").under("directAdmission")
+	}
+	return nil
 }
 
 // inOrder complains about a time that lies before the one it must follow. Equal

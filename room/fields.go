@@ -55,6 +55,7 @@ var fields = []field{
 	flag("draw", func(s *Settings) *bool { return &s.Draw }),
 	flag("paused", func(s *Settings) *bool { return &s.Paused }),
 	flag("draining", func(s *Settings) *bool { return &s.Draining }),
+	flag("off", func(s *Settings) *bool { return &s.Off }),
 	flag("oneOrderPerMember", func(s *Settings) *bool { return &s.OneOrderPerMember }),
 	flag("enterNeedsTicket", func(s *Settings) *bool { return &s.EnterNeedsTicket }),
 	word("fail", []string{"closed", "open"}, func(s *Settings) *string { return &s.Fail }),

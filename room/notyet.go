@@ -8,8 +8,6 @@ var unbuilt = []struct {
 	used   func(Settings) bool
 	detail string
 }{
-	{"directAdmission", func(s Settings) bool { return s.DirectAdmission }, "must be false in this version: everybody waits for a tick"},
-	{"eager", func(s Settings) bool { return s.Eager }, "must be false in this version: everybody waits for a tick"},
 	{"fail", func(s Settings) bool { return s.Fail != "closed" }, `must be "closed" in this version`},
 	{"binding", func(s Settings) bool { return s.Binding != "off" }, `must be "off" in this version`},
 }

@@ -58,10 +58,11 @@ func ValidName(name string) bool { return nameForm.MatchString(name) }
 // API shows.
 type Room struct {
 	Name       string   `json:"name"`
-	Version    int64    `json:"version"` // rises by one with every change of the settings
+	Version    int64    `json:"version"` // rises by one with every change of the settings, and every release by hand
 	Sale       int64    `json:"sale"`
 	Generation int64    `json:"generation"` // 0: never begun
 	Settings   Settings `json:"settings"`
+	Released   int64    `json:"released"` // by hand, over the whole life of the room
 	// RestorableFrom is the oldest generation whose tickets are good; 0 until
 	// the next generation begins, because nothing before it counts.
 	RestorableFrom int64     `json:"-"`

@@ -35,7 +35,9 @@ func anySettings(t *rapid.T) room.Settings {
 	s.FailOpenAfterSeconds = between("failOpenAfterSeconds", 1, 3600)
 	s.Lanes = []room.Lane{{Name: rapid.StringMatching(`[a-z0-9][a-z0-9_-]{0,31}`).Draw(t, "lane"), Weight: between("weight", 1, 1000)}}
 	s.Paused, s.Draining = rapid.Bool().Draw(t, "paused"), rapid.Bool().Draw(t, "draining")
+	s.Off, s.Eager = rapid.Bool().Draw(t, "off"), rapid.Bool().Draw(t, "eager")
 	s.OneOrderPerMember = rapid.Bool().Draw(t, "oneOrderPerMember")
+	s.DirectAdmission = !s.OneOrderPerMember && rapid.Bool().Draw(t, "directAdmission")
 	s.EnterNeedsTicket = rapid.Bool().Draw(t, "enterNeedsTicket")
 	s.ReturnURLs = rapid.SliceOfN(rapid.StringMatching(`https://[a-z0-9]{1,8}\.example(/[a-z]{1,5})?`), 0, 5).Draw(t, "returnUrls")
 	s.Message = rapid.MapOfN(rapid.StringMatching(`[a-z]{2,3}(-[A-Z]{2})?`), anyText(), 0, 4).Draw(t, "message")
@@ -134,7 +136,7 @@ func TestDefaultsAreThoseOfTheContract(t *testing.T) {
 		"capacity":0,"maxInFlightOrders":0,"maxWaiting":100000,"awayAfterSeconds":120,"forgetAfterSeconds":1800,
 		"processingTimeoutSeconds":5,"doneTtlSeconds":3600,"settleSeconds":40,"lanes":[{"name":"standard","weight":1}],
 		"priority":"ratio","maxWaitSeconds":0,"timeZone":"UTC","adaptive":false,"directAdmission":false,"eager":false,"stock":null,"overbook":1,
-		"opensAt":null,"admitsAt":null,"closesAt":null,"draw":false,"paused":false,"draining":false,
+		"opensAt":null,"admitsAt":null,"closesAt":null,"draw":false,"paused":false,"draining":false,"off":false,
 		"oneOrderPerMember":false,"enterNeedsTicket":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
 		"returnUrls":[],"message":{}}`
 	require.JSONEq(t, want, string(marshal(t, room.Defaults())))
@@ -245,7 +247,7 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
-		"directAdmission": `{"directAdmission":true}`, "eager": `{"eager":true}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
+		"fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
 	} {
 		_, err := room.Parse([]byte(patch))
 		var problems room.Problems
@@ -277,6 +279,32 @@ func TestWhatCantStandBesideADrawIsRefused(t *testing.T) {
 		_, err := room.Parse([]byte(patch))
 		require.NoError(t, err, patch)
 	}
+}
+
+func TestDirectAdmissionIsRefusedWhereItCannotBeKept(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"oneOrderPerMember", "draw"} {
+		_, err := room.Parse([]byte(`{"directAdmission":true,"` + other + `":true}`))
+		var problems room.Problems
+		require.ErrorAs(t, err, &problems)
+		require.Contains(t, problems, room.Problem{Field: "directAdmission", Detail: "must be false where " + other + " is true"})
+	}
+	_, err := room.Parse([]byte(`{"directAdmission":true,"off":true,"eager":true}`))
+	require.NoError(t, err)
+}
+
+func TestAReleaseSaysHowMany(t *testing.T) {
+	t.Parallel()
+	n, err := room.ParseRelease([]byte(`{"count":10000}`))
+	require.NoError(t, err)
+	require.Equal(t, 10_000, n)
+	for _, body := range []string{`{}`, `{"count":0}`, `{"count":10001}`, `{"count":-1}`, `{"count":"5"}`, `{"count":1.5}`, `{"count":1,"for":"ann"}`} {
+		_, err := room.ParseRelease([]byte(body))
+		var problems room.Problems
+		require.ErrorAs(t, err, &problems, body)
+	}
+	_, err = room.ParseRelease([]byte(`5`))
+	require.ErrorIs(t, err, room.ErrJSON)
 }
 
 func TestTwoLanesOfOneNameAreRefused(t *testing.T) {
@@ -360,14 +388,14 @@ func TestRulesCarryEverySettingThatScriptsObey(t *testing.T) {
 	s, err := room.Parse([]byte(`{"batchSize":2,"intervalMs":300,"entryTokenTtlSeconds":40,"pickupTtlSeconds":11,"claimLeaseSeconds":12,
 		"processingTimeoutSeconds":13,"awayAfterSeconds":140,"forgetAfterSeconds":150,"doneTtlSeconds":160,"settleSeconds":17,
 		"capacity":18,"maxInFlightOrders":19,"maxWaiting":20,"lanes":[{"name":"a","weight":21}],"opensAt":"2030-01-01T00:00:00Z",
-		"admitsAt":"2030-01-02T00:00:00Z","closesAt":"2030-01-03T00:00:00Z","paused":true,"draining":true,"oneOrderPerMember":true,
+		"admitsAt":"2030-01-02T00:00:00Z","closesAt":"2030-01-03T00:00:00Z","paused":true,"draining":true,"oneOrderPerMember":true,"off":true,"eager":true,
 		"stock":"demo","overbook":1.005}`))
 	require.NoError(t, err)
 	day := func(d int) time.Time { return time.Date(2030, 1, d, 0, 0, 0, 0, time.UTC) }
 	want := queue.Rules{Batch: 2, Interval: 300 * time.Millisecond, TokenTTL: 40 * time.Second, PickupTTL: 11 * time.Second,
 		ClaimLease: 12 * time.Second, ProcessingTimeout: 13 * time.Second, AwayAfter: 140 * time.Second, ForgetAfter: 150 * time.Second,
 		DoneTTL: 160 * time.Second, Settle: 17 * time.Second, Capacity: 18, MaxInFlight: 19, MaxWaiting: 20, Weights: []int{21},
-		OpensAt: day(1), AdmitsAt: day(2), ClosesAt: day(3), Paused: true, Draining: true, OneOrder: true,
+		OpensAt: day(1), AdmitsAt: day(2), ClosesAt: day(3), Paused: true, Draining: true, OneOrder: true, Off: true, Eager: true,
 		Stock: "demo", Overbook: 1005}
 	require.Empty(t, cmp.Diff(want, s.Rules()))
 	require.True(t, room.Defaults().Rules().OpensAt.IsZero())

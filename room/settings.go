@@ -29,8 +29,8 @@ type Settings struct {
 	MaxWaitSeconds           int               `json:"maxWaitSeconds"`           // longest wait promised; 0: none
 	TimeZone                 string            `json:"timeZone"`                 // IANA name of the zone whose days count
 	Adaptive                 bool              `json:"adaptive"`                 // the batch follows response times
-	DirectAdmission          bool              `json:"directAdmission"`          // straight in while nobody waits
-	Eager                    bool              `json:"eager"`                    // a completed order lets the next one in at once
+	DirectAdmission          bool              `json:"directAdmission"`          // who enters while nobody waits is let through at once
+	Eager                    bool              `json:"eager"`                    // a place that comes free goes to the next at once
 	Stock                    *string           `json:"stock"`                    // sku whose stock bounds who is let in; nil: none
 	Overbook                 float64           `json:"overbook"`                 // times that stock are let in; in thousandths
 	OpensAt                  *time.Time        `json:"opensAt"`                  // people enter; nil: always
@@ -39,6 +39,7 @@ type Settings struct {
 	Draw                     bool              `json:"draw"`                     // places by lot among those there before admitsAt
 	Paused                   bool              `json:"paused"`                   // people enter, nobody is let through
 	Draining                 bool              `json:"draining"`                 // nobody enters, those in line are served
+	Off                      bool              `json:"off"`                      // everybody passes, unless paused or draining
 	OneOrderPerMember        bool              `json:"oneOrderPerMember"`        // per sale
 	EnterNeedsTicket         bool              `json:"enterNeedsTicket"`         // the first enter hands out a ticket and writes nothing
 	Fail                     string            `json:"fail"`                     // when Redis is out of reach
@@ -184,6 +185,9 @@ func (s Settings) Rules() queue.Rules {
 		Adaptive:          s.Adaptive,
 		Draw:              s.Draw,
 		Lottery:           s.Priority == lottery && !s.Draw,
+		Off:               s.Off,
+		Direct:            s.DirectAdmission,
+		Eager:             s.Eager,
 	}
 }
 

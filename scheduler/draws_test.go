@@ -37,7 +37,7 @@ func (h *house) enterByLot(n int) []string {
 	members := make([]string, n)
 	for i := range members {
 		members[i] = fmt.Sprintf("m%05d", i)
-		_, err := h.EnterByLot(h.Context(), theRoom, members[i], 0, queue.Lot{Sale: 1, First: rec.First(members[i], 0)})
+		_, err := h.EnterWith(h.Context(), theRoom, members[i], queue.Entry{Lot: queue.Lot{Sale: 1, First: rec.First(members[i], 0)}})
 		require.NoError(h, err)
 	}
 	return members

@@ -247,6 +247,11 @@ type Position struct {
 	Status Status `json:"status"`
 }
 
+// Release How many of those in line go at once
+type Release struct {
+	Count int `json:"count"`
+}
+
 // RoomState What a room is doing. PRE_QUEUE and PAUSED: people enter, nobody is let through. DRAINING:
 // nobody enters, those in line are served. RESTORING: after a loss of data, places come back
 // and nobody is let through. SOLD_OUT: nothing is left of the room's product; nobody enters or is

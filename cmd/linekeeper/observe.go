@@ -38,7 +38,11 @@ func (s *server) apiObserver() api.Observer {
 		Entered:  s.metrics.Entered,
 		Restored: s.metrics.Restored,
 		Waited:   s.metrics.Waited,
-		Polled:   func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
+		StraightIn: func(room, lane string) { // counts like an admission of a tick
+			s.metrics.Granted(room, "issued", 1)
+			s.metrics.Admitted(room, lane, 0)
+		},
+		Polled: func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
 		Moved: func(ctx context.Context, m api.Move) {
 			s.moves.Log(ctx, telemetry.Transition{Member: m.Member, Room: m.Room, Lane: m.Lane, From: m.From, To: m.To,
 				Score: m.Score, Grant: m.Grant, Waiting: m.Waiting})
@@ -132,6 +136,7 @@ func (s *server) show(snap queue.Snapshot) {
 		"ready": float64(snap.Ready), "claimed": float64(snap.Claimed),
 	}, headAge(snap))
 	s.metrics.SetBatch(snap.Room, snap.Rules.Batch)
+	s.metrics.SetPassedOff(snap.Room, snap.Counters["passed_off"])
 	s.metrics.SetBatchInForce(snap.Room, snap.InForce(), verdict(snap))
 	s.metrics.SetStock(snap.Room, stockLeft(snap))
 }

@@ -36,6 +36,13 @@ func TestOperatorRunsASaleFromTheShell(t *testing.T) {
 	s.ok("room", "drain", "tickets")
 	require.True(t, get().Settings.Draining)
 	require.Regexp(t, `tickets +5 +1 +100 per 1s +paused,draining`, s.ok("room", "list"))
+	s.ok("room", "off", "tickets")
+	require.True(t, get().Settings.Off)
+	require.Regexp(t, `tickets +6 +1 +100 per 1s +off`, s.ok("room", "list"))
+	require.Contains(t, s.ok("room", "release", "tickets", "--count", "25"), "room tickets is at version 7")
+	require.Equal(t, 1, s.run("room", "release", "tickets", "--count", "25", "--if-version", "6").code)
+	require.EqualValues(t, 25, get().Released)
+	require.Equal(t, 2, s.run("room", "release", "tickets", "--count", "0").code)
 	require.Regexp(t, `(?m)^batchSize +100 +\(default 50\)`, s.ok("room", "get", "tickets"))
 	s.ok("room", "flush", "tickets", "--confirm", "tickets")
 	require.EqualValues(t, 2, get().Sale)
@@ -135,7 +142,7 @@ func TestWrongUseIsToldBeforeAnythingIsSent(t *testing.T) {
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.err, "does not answer")
 	delete(s.env, "LINEKEEPER_ADMIN_TOKEN")
-	for _, verb := range []string{"pause", "resume", "drain", "get", "stats"} {
+	for _, verb := range []string{"pause", "resume", "drain", "off", "get", "stats"} {
 		got = s.run("room", verb, "UPPER")
 		require.Equal(t, 2, got.code, verb)
 		require.Contains(t, got.err, "LINEKEEPER_ADMIN_TOKEN: is required", verb)

@@ -13,17 +13,19 @@ import (
 )
 
 type roomCmd struct {
-	List   roomList   `cmd:"" help:"List all rooms."`
-	Create roomCreate `cmd:"" help:"Make a room. What is not said has its default."`
-	Get    roomGet    `cmd:"" help:"Show the settings of a room."`
-	Set    roomSet    `cmd:"" help:"Change settings. In force within a second on every process."`
-	Pause  roomPause  `cmd:"" help:"Let nobody through. People still enter, and keep their places."`
-	Resume roomResume `cmd:"" help:"End a pause and a drain."`
-	Drain  roomDrain  `cmd:"" help:"Let nobody enter. Those in line are served."`
-	Flush  roomFlush  `cmd:"" help:"Send everybody away and begin a new sale. Can't be undone."`
-	Delete roomDelete `cmd:"" help:"Delete a room. Everybody in it loses the place; orders stay."`
-	Stats  roomStats  `cmd:"" help:"Show the line as it is at this moment."`
-	Apply  roomApply  `cmd:"" help:"Make rooms as a file says, and show what changes. Never deletes."`
+	List    roomList    `cmd:"" help:"List all rooms."`
+	Create  roomCreate  `cmd:"" help:"Make a room. What is not said has its default."`
+	Get     roomGet     `cmd:"" help:"Show the settings of a room."`
+	Set     roomSet     `cmd:"" help:"Change settings. In force within a second on every process."`
+	Pause   roomPause   `cmd:"" help:"Let nobody through. People still enter, and keep their places."`
+	Resume  roomResume  `cmd:"" help:"End a pause, a drain and an off."`
+	Drain   roomDrain   `cmd:"" help:"Let nobody enter. Those in line are served."`
+	Off     roomOff     `cmd:"" help:"Let everybody pass, as if there were no waiting room. Ends a pause and a drain."`
+	Release roomRelease `cmd:"" help:"Let some of those in line go at once, beyond the rate."`
+	Flush   roomFlush   `cmd:"" help:"Send everybody away and begin a new sale. Can't be undone."`
+	Delete  roomDelete  `cmd:"" help:"Delete a room. Everybody in it loses the place; orders stay."`
+	Stats   roomStats   `cmd:"" help:"Show the line as it is at this moment."`
+	Apply   roomApply   `cmd:"" help:"Make rooms as a file says, and show what changes. Never deletes."`
 }
 
 // output is how a command prints what it got.
@@ -178,6 +180,34 @@ type roomDrain struct{ turn }
 
 // Run makes the call and prints the answer.
 func (c *roomDrain) Run(ctx context.Context, std streams) error { return c.do(ctx, std, "drain") }
+
+type roomOff struct{ turn }
+
+// Run makes the call and prints the answer.
+func (c *roomOff) Run(ctx context.Context, std streams) error { return c.do(ctx, std, "off") }
+
+type roomRelease struct {
+	operators.Remote
+	RoomArg
+	Count int `required:"" placeholder:"N" help:"How many, 1 to 10000."`
+	seenVersion
+	output
+}
+
+// Check refuses a number that the API would refuse.
+func (c *roomRelease) Check() error {
+	var count error
+	if c.Count < 1 || c.Count > room.MaxRelease {
+		count = fmt.Errorf("--count: must be 1 to %d, is %d", room.MaxRelease, c.Count)
+	}
+	return errors.Join(c.Remote.Check(), c.RoomArg.Check(), count)
+}
+
+// Run makes the call and prints the answer.
+func (c *roomRelease) Run(ctx context.Context, std streams) error {
+	v, err := c.Client().Release(ctx, c.Room, c.Count, c.IfVersion)
+	return c.shown(std, v, err)
+}
 
 // confirmed is a room that something is done to which can't be undone.
 type confirmed struct {

@@ -47,10 +47,17 @@ func (c *Client) PatchRoom(ctx context.Context, name string, version int64, patc
 	return c.view(ctx, request{method: http.MethodPatch, path: roomPath(name), body: patch, version: seen(version)}, changedRows)
 }
 
-// Turn flips a switch of the room: pause, resume or drain. version is as in
+// Turn flips a switch of the room: pause, resume, drain or off. version is as in
 // PatchRoom.
 func (c *Client) Turn(ctx context.Context, name, verb string, version int64) (View, error) {
 	return c.view(ctx, request{method: http.MethodPost, path: roomPath(name, verb), version: seen(version)}, changedRows)
+}
+
+// Release lets count of those in line go at once, beyond the rate. Two calls are
+// two releases, unless both say the same version: then the second is refused.
+func (c *Client) Release(ctx context.Context, name string, count int, version int64) (View, error) {
+	body := map[string]int{"count": count}
+	return c.view(ctx, request{method: http.MethodPost, path: roomPath(name, "release"), body: body, version: seen(version)}, changedRows)
 }
 
 // Flush sends everybody away and begins a new sale. confirm must repeat the name.

@@ -36,6 +36,9 @@ func switches(s room.Settings) string {
 	if s.Draining {
 		on = append(on, "draining")
 	}
+	if s.Off {
+		on = append(on, "off")
+	}
 	return strings.Join(on, ",")
 }
 
@@ -89,6 +92,7 @@ var statsRows = table(func(w io.Writer, v struct {
 	TickedAt   *time.Time       `json:"tickedAt"`
 	MemoryFull bool             `json:"memoryFull"`
 	Batch      batchStats       `json:"batch"`
+	ToRelease  int64            `json:"toRelease"`
 	Sizes      map[string]int64 `json:"sizes"`
 	Stock      *stockStats      `json:"stock"`
 	Lanes      []laneStats      `json:"lanes"`
@@ -104,6 +108,9 @@ var statsRows = table(func(w io.Writer, v struct {
 		line(w, "stock of "+v.Stock.SKU, v.Stock.text(v.RedisTime))
 	}
 	line(w, "batch", v.Batch.text())
+	if v.ToRelease > 0 {
+		line(w, "released", v.ToRelease, "by hand, not let through yet")
+	}
 	for _, name := range []string{"waiting", "away", "processing", "ready", "claimed", "done"} {
 		line(w, name, v.Sizes[name])
 	}

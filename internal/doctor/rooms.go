@@ -81,6 +81,7 @@ var meaning = map[queue.RoomState]string{
 	queue.Draining:  "nobody enters, those in line are let through",
 	queue.SoldOut:   "its product is sold out; nobody enters, nobody is let through until there is more",
 	queue.Closed:    "nobody enters, nobody is let through",
+	queue.Off:       "everybody passes, with a real token",
 	queue.Restoring: "after a loss of data places come back, nobody is let through",
 }
 
@@ -179,7 +180,7 @@ func roomTick(_ context.Context, _ *exam, w *ward) Finding {
 		told = age.Round(100*time.Millisecond).String() + " ago"
 	}
 	state := w.snap.State(w.snap.Now)
-	moves := state == queue.Open || state == queue.Draining
+	moves := state == queue.Open || state == queue.Draining || state == queue.Off
 	switch {
 	case age > lateTick && moves && waits > 0:
 		return fail(see, "the last tick was %s, and %d wait", told, waits)

@@ -31,6 +31,7 @@ func exercise(m *telemetry.Metrics) {
 	m.Ticked("r", "ok", 2*time.Millisecond, time.Unix(1000, 5e8))
 	m.SetRoom("r", map[string]float64{"waiting": 5, "away": 1}, 2.5)
 	m.SetBatch("r", 50)
+	m.SetPassedOff("r", 12)
 	m.OrderBegan()
 	m.OrderBegan()
 	m.OrderEnded("placed", 3*time.Millisecond)
@@ -62,6 +63,7 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 		`queue_members{room="r",state="away"}`:            "1",
 		`queue_head_age_seconds{room="r"}`:                "2.5",
 		`batch_size{room="r"}`:                            "50",
+		`passed_off_total{room="r"}`:                      "12",
 		`orders_in_flight`:                                "1",
 		`orders_total{result="placed"}`:                   "1",
 		`order_seconds_sum`:                               "0.003",

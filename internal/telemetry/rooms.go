@@ -18,6 +18,7 @@ type roomView struct {
 	inForce  float64
 	verdicts map[string]float64 // of an adaptive room: the one on its last round; 1
 	lastTick float64            // Unix time; 0: none yet
+	off      float64            // let through while the room was off
 }
 
 // roomViews exports what stands in shared Redis, and only while this process
@@ -31,7 +32,7 @@ type roomViews struct {
 	leading bool
 	views   map[string]roomView
 
-	members, headAge, batch, inForce, verdict, stock, lastTick *prometheus.Desc
+	members, headAge, batch, inForce, verdict, stock, lastTick, off *prometheus.Desc
 }
 
 func newRoomViews(rooms, states *limit) *roomViews {
@@ -47,6 +48,7 @@ func newRoomViews(rooms, states *limit) *roomViews {
 		inForce:  desc("batch_in_force", "Members let through per interval now: less than batch_size where an adaptive room has come down. Of the leader only.", "room"),
 		verdict:  desc("batch_verdict", "Adaptive rooms by the verdict on their last round: idle, quiet, fair, bad, out. Of the leader only.", "room", "verdict"),
 		lastTick: desc("scheduler_last_tick_timestamp_seconds", "When the room was last ticked. Of the leader only.", "room"),
+		off:      desc("passed_off_total", "Members let through while the room was off, in this generation of it. Of the leader only.", "room"),
 	}
 }
 
@@ -77,6 +79,11 @@ func (m *Metrics) SetBatchInForce(room string, n int, verdict string) {
 		verdicts = map[string]float64{m.words.state.label(verdict): 1}
 	}
 	m.view.change(room, func(v *roomView) { v.inForce, v.verdicts = float64(n), verdicts })
+}
+
+// SetPassedOff says how many members have been let through while the room was off.
+func (m *Metrics) SetPassedOff(room string, n int64) {
+	m.view.change(room, func(v *roomView) { v.off = float64(n) })
 }
 
 // ForgetRooms drops what was said of rooms other than keep.
@@ -118,7 +125,7 @@ func (rv *roomViews) ticked(room string, at time.Time) {
 
 // Describe lists the metrics.
 func (rv *roomViews) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.inForce, rv.verdict, rv.stock, rv.lastTick} {
+	for _, d := range []*prometheus.Desc{rv.members, rv.headAge, rv.batch, rv.inForce, rv.verdict, rv.stock, rv.lastTick, rv.off} {
 		ch <- d
 	}
 }
@@ -143,6 +150,7 @@ func (rv *roomViews) Collect(ch chan<- prometheus.Metric) {
 		for verdict, n := range v.verdicts {
 			send(rv.verdict, n, label, verdict)
 		}
+		ch <- prometheus.MustNewConstMetric(rv.off, prometheus.CounterValue, v.off, label)
 		if v.lastTick > 0 {
 			send(rv.lastTick, v.lastTick, label)
 		}
@@ -175,6 +183,7 @@ func (rv *roomViews) add(a, b roomView, first bool) roomView {
 	}
 	a.batch += b.batch
 	a.inForce += b.inForce
+	a.off += b.off
 	a.lastTick = min(a.lastTick, b.lastTick)
 	if b.stock != nil { // of several rooms, the one that sells out first
 		least := *b.stock

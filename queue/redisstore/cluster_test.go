@@ -20,7 +20,7 @@ import (
 )
 
 // sharedParts are the files that are no scripts themselves.
-var sharedParts = []string{"prelude", "members", "steps", "stock", "shares", "lifts", "lanes", "upkeep"}
+var sharedParts = []string{"prelude", "members", "steps", "stock", "gates", "shares", "lifts", "lanes", "upkeep"}
 
 // Case 46, go-redis/redis_rate#93, hibiken/asynq#1086: a key that is not declared
 // is an accident waiting for a Cluster, or for a proxy. Here each room's scripts

@@ -20,7 +20,7 @@ func lot(n int64) queue.Lot { return queue.Lot{Sale: 3, First: 1<<49 + 64*n} }
 
 func (f *fixture) enterByLot(member string, l queue.Lot) queue.Standing {
 	f.Helper()
-	st, err := f.EnterByLot(f.Context(), f.room, member, 0, l)
+	st, err := f.EnterWith(f.Context(), f.room, member, queue.Entry{Lot: l})
 	require.NoError(f, err, member)
 	return st
 }
@@ -47,12 +47,12 @@ func TestADrawnPlaceIsThatOfItsLotHoweverLateItsMemberComes(t *testing.T) {
 func TestADrawTakesNobodyWithoutALotOfItsSale(t *testing.T) {
 	f := setup(t, drawing)
 	for _, l := range []queue.Lot{{}, {Sale: 2, First: lot(1).First}} {
-		_, err := f.EnterByLot(t.Context(), f.room, "ann", 0, l)
+		_, err := f.EnterWith(t.Context(), f.room, "ann", queue.Entry{Lot: l})
 		require.ErrorIs(t, err, queue.ErrGeneration)
 	}
 	require.Equal(t, queue.NotEntered, f.standing("ann").Status)
 	for _, first := range []int64{1, lot(1).First + 1, queue.Beyond} {
-		_, err := f.EnterByLot(t.Context(), f.room, "ann", 0, queue.Lot{Sale: 3, First: first})
+		_, err := f.EnterWith(t.Context(), f.room, "ann", queue.Entry{Lot: queue.Lot{Sale: 3, First: first}})
 		require.Error(t, err, "no key begins at %d", first)
 	}
 	f.enterByLot("ann", lot(4))

@@ -14,13 +14,19 @@ import (
 // already. It returns queue.ErrNotOpen, ErrClosed, ErrFull, ErrOrdered or
 // ErrNoRoom where there is no place to be had.
 func (s *Store) Enter(ctx context.Context, room, member string, lane int) (queue.Standing, error) {
-	return s.EnterByLot(ctx, room, member, lane, queue.Lot{})
+	return s.EnterWith(ctx, room, member, queue.Entry{Lane: lane})
 }
 
-// EnterByLot is Enter where places go by lot. It returns queue.ErrGeneration if
-// the place would go by lot and the lot given is none of the room's sale.
-func (s *Store) EnterByLot(ctx context.Context, room, member string, lane int, lot queue.Lot) (queue.Standing, error) {
-	r, err := s.run(ctx, enterScript, room, member, lane, lot.Sale, lot.First)
+// EnterWith is Enter with all that an entry can have. It returns
+// queue.ErrGeneration if the place would go by lot and the lot given is none of
+// the room's sale.
+//
+// A new member is given the entry's grant in the same step, if nobody is in line
+// and the room is off or lets people straight in, as rate and capacity allow: the
+// standing is then READY, and New. It does not know who is barred, so that is to
+// be asked before.
+func (s *Store) EnterWith(ctx context.Context, room, member string, e queue.Entry) (queue.Standing, error) {
+	r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant)
 	if errors.Is(err, queue.ErrFull) && r.word == "" {
 		// Refused unrun by a Redis without memory, also for those who have a place:
 		// they keep it.

@@ -19,14 +19,14 @@ const (
 )
 
 var (
-	enterScript     = script("enter", refusedWhenFull, "members", "stock")
+	enterScript     = script("enter", refusedWhenFull, "members", "steps", "stock", "gates")
 	restoreScript   = script("restore", refusedWhenFull, "members")
 	createScript    = script("configure", refusedWhenFull, "steps")
 	updateScript    = script("configure", allowedWhenFull, "steps")
 	standingScript  = script("standing", allowedWhenFull, "members")
 	heardScript     = script("heard", allowedWhenFull)
-	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "stock", "shares", "lifts", "lanes")
-	issueScript     = script("issue", allowedWhenFull, "members", "steps")
+	reserveScript   = script("reserve", allowedWhenFull, "members", "steps", "stock", "gates", "shares", "lifts", "lanes")
+	issueScript     = script("issue", allowedWhenFull, "members", "steps", "gates")
 	reapScript      = script("reap", allowedWhenFull, "members", "steps", "upkeep")
 	pickupScript    = script("pickup", allowedWhenFull, "members")
 	claimScript     = script("claim", allowedWhenFull, "members")

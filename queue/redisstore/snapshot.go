@@ -48,6 +48,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		Stock:          stockOf(conf, state),
 		Health:         healthOf(health),
 		Tuning:         tuningOf(health),
+		ToRelease:      max(conf.int("released")-state.int("released_used"), 0),
 	}
 	snap.Draw = snap.Rules.DrawState(queue.DrawState(state.int("draw")), snap.Now)
 	for name := range stats {
@@ -106,6 +107,9 @@ func rules(conf hash) queue.Rules {
 		Adaptive:          conf["adaptive"] == "1",
 		Draw:              conf["draw"] == "1",
 		Lottery:           conf["lottery"] == "1",
+		Off:               conf["off"] == "1",
+		Direct:            conf["direct"] == "1",
+		Eager:             conf["eager"] == "1",
 	}
 	var boosts []time.Duration
 	var highest time.Duration

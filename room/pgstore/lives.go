@@ -17,13 +17,13 @@ import (
 const lifeColumns = `r.name, r.generation, r.sale, coalesce(r.restorable_from, r.generation), r.version, r.settings,
 	CASE WHEN p.sale = r.sale THEN p.floors ELSE '{0,0,0,0}' END, coalesce(p.last_score, 0), r.deleted_at IS NOT NULL,
 	EXISTS (SELECT FROM draws d WHERE d.room = r.name AND d.sale = r.sale AND d.listed_at IS NOT NULL),
-	coalesce((SELECT stock FROM products WHERE sku = r.settings->>'stock'), 0)`
+	coalesce((SELECT stock FROM products WHERE sku = r.settings->>'stock'), 0), r.released`
 
 // scanLife returns the life without its rules where the settings can't be read.
 func scanLife(row pgx.Row) (queue.Life, error) {
 	var l queue.Life
 	err := row.Scan(&l.Room, &l.Generation, &l.Sale, &l.RestorableFrom, &l.Version, &l.Settings, &l.Floors, &l.LastScore, &l.Deleted,
-		&l.Listed, &l.StockLeft)
+		&l.Listed, &l.StockLeft, &l.Released)
 	return l, err
 }
 

@@ -5,7 +5,7 @@
 // changes made from one version one is refused, that generations only rise,
 // and that floors and last scores never go down.
 //
-//	operators   Create Update Flush Delete PutProduct Block ...  -> row locked, changed, audited
+//	operators   Create Update Release Flush Delete PutProduct Block ...  -> row locked, changed, audited
 //	schedulers  Lives Begin Advance Barred                       -> one statement each
 //
 // Deleted rooms stay as rows, so that a name used again goes on with the next
@@ -37,13 +37,13 @@ type Store struct {
 // close.
 func New(db *pgxpool.Pool) *Store { return &Store{db: db} }
 
-const roomColumns = `name, version, sale, generation, coalesce(restorable_from, 0), settings, created_at, updated_at`
+const roomColumns = `name, version, sale, generation, coalesce(restorable_from, 0), settings, released, created_at, updated_at`
 
 // scanRoom reads a row of roomColumns; no row is room.ErrNotFound.
 func scanRoom(row pgx.Row) (room.Room, error) {
 	var r room.Room
 	var settings []byte
-	err := row.Scan(&r.Name, &r.Version, &r.Sale, &r.Generation, &r.RestorableFrom, &settings, &r.CreatedAt, &r.UpdatedAt)
+	err := row.Scan(&r.Name, &r.Version, &r.Sale, &r.Generation, &r.RestorableFrom, &settings, &r.Released, &r.CreatedAt, &r.UpdatedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return room.Room{}, room.ErrNotFound
 	}

@@ -12,7 +12,8 @@ type arrow struct{ from, to kind }
 // arrows are the ways that each script may move a member. What settle does is
 // in settled, and open to each script that settles.
 var arrows = map[string][]arrow{
-	"enter":    {{nowhere, waiting}, {ended, waiting}, {away, waiting}, {ready, waiting}, {claimed, waiting}},
+	"enter": {{nowhere, waiting}, {ended, waiting}, {away, waiting}, {ready, waiting}, {claimed, waiting},
+		{nowhere, ready}, {ended, ready}, {ready, ready}, {claimed, ready}},
 	"standing": {{away, waiting}, {ready, waiting}},
 	"restore":  {{nowhere, waiting}, {away, waiting}, {ready, waiting}},
 	"reserve":  {{waiting, processing}, {waiting, away}, {processing, waiting}, {processing, processing}},
@@ -60,6 +61,8 @@ func arrowsKept(j *judge) {
 func (m *moment) untimely(a arrow, v move) string {
 	b := v.before
 	switch {
+	case v.straightIn(m):
+		return m.shut(v)
 	case a == arrow{processing, waiting} && m.Script != "reserve" && b.Processing > m.Now:
 		return "before its deadline"
 	case a == arrow{processing, waiting} || a == arrow{processing, processing}:

@@ -204,7 +204,7 @@ func endedStaysEnded(j *judge) {
 			if !late {
 				j.violate(fmt.Sprintf("%s had ended %s, and has now ended %s", v.member, was.Word, is.Word), j.step(m, v.member))
 			}
-		case to == waiting && m.Script == "enter", to == ended, to == nowhere:
+		case (to == waiting || to == ready) && m.Script == "enter", to == ended, to == nowhere:
 		default:
 			j.violate(fmt.Sprintf("%s had ended %s, and is %s without entering", v.member, was.Word, to), j.step(m, v.member))
 		}
@@ -253,7 +253,11 @@ func barredGetNothing(j *judge) {
 				if v.after.Held != nil && (v.before.Held == nil || *v.before.Held != *v.after.Held) {
 					taken[v.member] = m
 				}
-				if m.at < l.from || v.after.Grant == nil || v.before.grantID() == v.after.Grant.ID || taken[v.member] == nil {
+				if m.at >= l.from && v.straightIn(m) && j.barredBeforeEntering(v.member, m) {
+					j.violate(fmt.Sprintf("%s was barred before entering, and was let straight in", v.member), j.step(m, v.member))
+					continue
+				}
+				if m.at < l.from || v.after.Grant == nil || v.before.grantID() == v.after.Grant.ID || taken[v.member] == nil || v.straightIn(m) {
 					continue
 				}
 				if b := j.barredWhen(v.member, taken[v.member], m); b {

@@ -12,6 +12,9 @@ func takenOnlyWhileOpen(j *judge) {
 			return
 		}
 		why := m.conf.shut(m.Now)
+		if why == "" && m.conf.paused && m.was.ReleasedUsed >= m.conf.released {
+			why = "paused" // and nobody was released by hand
+		}
 		if why == "" {
 			return
 		}
@@ -27,14 +30,15 @@ func takenOnlyWhileOpen(j *judge) {
 // stepName is how the step of a scheduler stands with those that it has taken.
 func (m *moment) stepName() string { return fmt.Sprintf("%d:%s:%d", m.term(), m.leader(), m.seq()) }
 
-// shut says why nobody is let through at a time; empty where people are.
+// shut says why nobody is let through at a time, a pause aside; empty where people
+// are.
 func (c *conf) shut(now int64) string {
 	switch {
+	case c.isOff():
+		return ""
 	case c.generation > c.restorableFrom && now < c.began+c.settle:
 		return "settling after a loss"
-	case c.paused:
-		return "paused"
-	case now < c.admitsAt:
+	case now < max(c.opensAt, c.admitsAt):
 		return "not admitting yet"
 	case c.closesAt > 0 && now >= c.closesAt && !c.draining:
 		return "closed"

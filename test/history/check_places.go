@@ -33,7 +33,7 @@ func (m *Member) overBy(now int64) bool {
 // newPlace tells that the step gave the member a place that is not the one
 // before: the first, or one after a stay that has ended.
 func newPlace(m *moment, v move) bool {
-	if v.after.kind() != waiting {
+	if v.after.kind() != waiting && !v.straightIn(m) {
 		return false
 	}
 	switch v.before.kind() {
@@ -184,10 +184,10 @@ func newPlaceIsLast(j *judge) {
 			if m.Script != "enter" || !newPlace(m, v) {
 				continue
 			}
-			lane := v.after.place().Lane
+			lane, is := v.after.place().Lane, v.after.place().Score
 			want := m.given(lane)
-			if v.after.Score != want || m.State.Last != max(m.was.Last, want) || m.boosts(lane) && m.State.Lasts[lane&3] != want {
-				j.violate(fmt.Sprintf("%s entered at %d; by the clock of Redis and the places given it is %d", v.member, v.after.Score, want),
+			if is != want || m.State.Last != max(m.was.Last, want) || m.boosts(lane) && m.State.Lasts[lane&3] != want {
+				j.violate(fmt.Sprintf("%s entered at %d; by the clock of Redis and the places given it is %d", v.member, is, want),
 					j.step(m, v.member))
 			}
 		}

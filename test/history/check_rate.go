@@ -34,8 +34,8 @@ type era struct {
 //
 // Windows do not reach across the beginning of a generation, where a full batch
 // may be granted at once. A rate counts as in force for processingTimeout more:
-// so long may members that it has reserved wait for their issue. And what was
-// released by hand comes on top.
+// so long may members that it has reserved wait for their issue. What was released
+// by hand, and whom a room let through while it was off, do not count.
 func windowsWithinRate(j *judge) {
 	var accepted int64
 	for _, l := range j.lines {
@@ -78,7 +78,7 @@ func erasOf(l *lineage) []*era {
 			}
 			e.timeout = max(e.timeout, c.processingTimeout)
 		}
-		if n := m.granted(); n > 0 {
+		if n := m.byRate(); n > 0 {
 			e.admissions = append(e.admissions, admission{m, n, t, steps})
 		}
 	}
@@ -135,7 +135,7 @@ func (j *judge) judgeWindows(l *lineage, e *era, w window) bool {
 		}
 		level += float64(a.n)
 		at, steps = a.t, a.steps
-		if level <= float64(w.batch+j.Facts.Released)+1e-6 || a.m.at < l.from {
+		if level <= float64(w.batch)+1e-6 || a.m.at < l.from {
 			continue
 		}
 		first := e.admissions[begun]
@@ -193,7 +193,7 @@ func (e *era) spans() []span {
 	return out
 }
 
-// I10: the rate is charged by issue, for what it grants, at its own time. So a
+// I10: the rate is charged by issue and enter, for what they grant, at their own time. So a
 // batch that returns, is refused or comes late costs nothing twice, and no
 // scheduler's memory decides.
 func issueCharges(j *judge) {
@@ -214,12 +214,12 @@ func (m *moment) charged() int64 {
 	if m.was.Tat > m.Now+m.conf.interval {
 		base = m.Now - m.conf.interval // after a step of the clock back the bucket starts anew
 	}
-	n, c := m.granted(), m.confAfter()
+	n, c := m.byRate(), m.confAfter()
 	switch {
 	case n > 0:
 		eff := m.was.Eff
-		if eff == 0 {
-			eff = m.conf.batch
+		if eff == 0 || m.Script == "enter" && eff > m.conf.batch {
+			eff = m.conf.batch // who enters has been reserved by nobody: the batch of now counts
 		}
 		return int64(math.Ceil(float64(base) + float64(n)*float64(m.conf.interval)/float64(eff)))
 	case c.batch > 0 && c.interval > 0 && (c.batch != m.conf.batch || c.interval != m.conf.interval):

@@ -9,7 +9,7 @@ const staleReading = 10 * second
 // of its stock, less what has been consumed since that was read.
 func withinStock(j *judge) {
 	j.eachRise(func(m *moment, inside int64) {
-		if m.conf.stock == "" {
+		if m.conf.stock == "" || m.conf.isOff() { // who is off passes everybody
 			return
 		}
 		told, consumed := m.State.Stock, m.Stats["consumed"]
@@ -101,6 +101,9 @@ func (j *judge) stockDisturbed(c *call) string {
 		}
 	})
 	j.eachMoment(func(m *moment) {
+		if m.conf != nil && m.conf.isOff() && !m.surelyAfter(c.over) {
+			why = "after the room was off, and let everybody through"
+		}
 		if m.accepted() && !m.surelyAfter(c.over) {
 			why = "after a step of the clock back, which makes grants that had expired good again"
 		}

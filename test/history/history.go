@@ -21,7 +21,7 @@ type Room struct{ Name string }
 type Facts struct {
 	OneOrder  bool             // one order per member and sale, during the whole run
 	FailOpen  bool             // orders may pass without a claim while Redis is away
-	Released  int64            // grants that operators have released by hand
+	Released  int64            // how many operators have released by hand, as their audit has it
 	TimeSteps int64            // steps back of the clock of Redis, of more than a minute, that the run has made
 	Losses    []Loss           // of data, made or risked by the run
 	Barred    []Barring        // of members, by operators

@@ -91,6 +91,7 @@ type State struct {
 	Seq, Eff                     int64
 	ListenSince, HeardAt, StepAt int64
 	Tidied                       int64 // outcomes of places up to it may have been forgotten
+	ReleasedUsed                 int64 // of those released by hand
 	Watermarks                   [4]int64
 	Lasts                        [4]int64 // the highest score given, per lane
 	Stock                        StockTold

@@ -133,7 +133,7 @@ var ratePlays = []play{
 		good: func(s *stage) { stepBack(s, 1) },
 	},
 	{
-		check: "I10 issue alone charges the rate",
+		check: "I10 whoever grants charges the rate",
 		bad: func(s *stage) {
 			s.enter("ann")
 			s.state.Tat += 500_000
@@ -145,7 +145,7 @@ var ratePlays = []play{
 		},
 	},
 	{
-		check: "I10 issue alone charges the rate", name: "and for all that it grants",
+		check: "I10 whoever grants charges the rate", name: "and for all that it grants",
 		bad: func(s *stage) {
 			s.admit("ann")
 			s.enter("bob")

@@ -32,6 +32,7 @@ type moment struct {
 	conf    *conf // settings that the script obeyed; nil: not known
 	stepped bool  // it saw a step of the clock back, of more than a minute; who writes accepts it
 	begins  bool  // everything before it is gone: a generation begins, or the room ends
+	off     bool  // whom it lets through was taken, or entered, while the room was off
 }
 
 // move is what a step did to one member.
@@ -43,12 +44,12 @@ type move struct {
 // conf is what the scripts obey, in microseconds.
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
-	forgetAfter, capacity, settle, admitsAt, closesAt int64
-	paused, draining bool
-	floors           [4]int64
-	sharing          sharing
-	stock            string // sku that bounds who is let in; empty: none
-	overbook         int64  // in thousandths
+	forgetAfter, capacity, settle, opensAt, admitsAt, closesAt, released int64
+	paused, draining, off, direct bool
+	floors                        [4]int64
+	sharing                       sharing
+	stock                         string // sku that bounds who is let in; empty: none
+	overbook                      int64  // in thousandths
 }
 
 func confOf(fields map[string]string) *conf {
@@ -64,6 +65,7 @@ func confOf(fields map[string]string) *conf {
 	}
 	c.sharing = sharing{lanes: n("lanes"), oneLine: n("one_line") == 1, maxWait: n("max_wait")}
 	c.stock, c.overbook = fields["stock"], n("overbook")
+	c.opensAt, c.released, c.off, c.direct = n("opens_at"), n("released"), n("off") == 1, n("direct") == 1
 	for lane := range c.floors {
 		c.sharing.weights[lane], c.sharing.boosts[lane] = max(n("weight"+strconv.Itoa(lane)), 1), n("boost"+strconv.Itoa(lane))
 		c.floors[lane] = n("floor" + strconv.Itoa(lane))
@@ -92,6 +94,7 @@ func (l *lineage) walk() {
 	var was State
 	var gen int64
 	blank := true // nothing was in Redis so far
+	free := map[string]bool{}
 	l.moments = make([]*moment, len(l.Steps))
 	for i := range l.Steps {
 		s := &l.Steps[i]
@@ -104,6 +107,7 @@ func (l *lineage) walk() {
 		}
 		blank = blank && s.Generation == 0
 		l.apply(m)
+		m.noteOff(free)
 		switch {
 		case m.begins && s.Mode == "drop":
 			conf = nil

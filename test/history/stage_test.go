@@ -134,6 +134,29 @@ func (s *stage) enter(names ...string) {
 	}
 }
 
+// straight enters and gets a grant at once, charged to the rate or, in a room
+// that is off, to nothing.
+func (s *stage) straight(name string) *Step {
+	s.ids++
+	s.state.Last = max(s.state.Last+1, s.now)
+	g := Grant{ID: fmt.Sprintf("g-%s-%d", name, s.ids), Place: Place{0, s.state.Last}, Issued: s.now, Expiry: s.now + 10*second}
+	if c := confOf(s.conf); c.isOff() {
+		s.stats["passed_off"]++
+	} else {
+		s.state.Eff = theBatch
+		s.state.Tat = max(s.state.Tat, s.now-c.interval) + c.interval/theBatch
+	}
+	s.state.Watermarks[0] = s.state.Last
+	return s.step("enter", []string{name, "0", g.ID}, s.ok(), map[string]Member{name: {Ready: g.Expiry, Grant: &g}})
+}
+
+// configure puts settings in force.
+func (s *stage) configure(settings ...string) {
+	s.set(settings...)
+	s.step("configure", []string{"update", str(s.gen), "2", "0"}, s.ok(), nil)
+	s.last().Mode, s.last().Conf = "update", maps.Clone(s.conf)
+}
+
 func inLane(score int64) Member { return Member{Lanes: []int{0}, Score: score} }
 
 func (s *stage) stepArgs(more ...string) []string {

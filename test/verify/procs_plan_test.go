@@ -36,6 +36,7 @@ func newFleetPlan(d *fault.Dice) fleetPlan {
 	s.SettleSeconds = pick(d, 0, 2, 5)
 	s.ProcessingTimeoutSeconds = pick(d, 1, 3)
 	s.OneOrderPerMember = d.Chance(0.3)
+	s.DirectAdmission, s.Eager = !s.OneOrderPerMember && d.Chance(0.5), d.Chance(0.5)
 	return fleetPlan{
 		settings: s, appendOnly: d.Chance(0.65), header: d.Chance(0.65), lock: pick(d, "2s", "2s", "3s", "0"),
 		ahead:  []int{pick(d, 0, 600), pick(d, 0, -600), pick(d, 0, 600, -600)},
@@ -46,9 +47,9 @@ func newFleetPlan(d *fault.Dice) fleetPlan {
 func (p fleetPlan) String() string {
 	s := p.settings
 	return fmt.Sprintf("append-only file %v, members by header %v, lock %s, %d buyers, %.3f of commits and %.3f of replies go wrong, %d failpoints a process, clocks %v s ahead; "+
-		"batch %d every %d ms, capacity %d, in flight %d, token %d s, settle %d s, processing %d s, one order %v",
+		"batch %d every %d ms, capacity %d, in flight %d, token %d s, settle %d s, processing %d s, one order %v, straight in %v",
 		p.appendOnly, p.header, p.lock, p.buyers, p.commits, p.replies, p.points, p.ahead,
-		s.BatchSize, s.IntervalMs, s.Capacity, s.MaxInFlightOrders, s.EntryTokenTTLSeconds, s.SettleSeconds, s.ProcessingTimeoutSeconds, s.OneOrderPerMember)
+		s.BatchSize, s.IntervalMs, s.Capacity, s.MaxInFlightOrders, s.EntryTokenTTLSeconds, s.SettleSeconds, s.ProcessingTimeoutSeconds, s.OneOrderPerMember, s.DirectAdmission)
 }
 
 func pick[T any](d *fault.Dice, from ...T) T { return from[d.Below(len(from))] }

@@ -42,6 +42,8 @@ var blows = []blow{
 	{"weights changed", (*world).changeWeights},
 	{"paused", (*world).pauseRoom},
 	{"closing moved", (*world).moveClosing},
+	{"switched off", (*world).switchOff},
+	{"released by hand", (*world).releaseByHand},
 	{"flushed", (*world).flushRoom},
 	{"member blocked", (*world).blockOne},
 	{"stock put in", func(w *world) { w.supply(int64(draw(w.rnd, 1, 4))) }},
@@ -257,6 +259,23 @@ func (c schedule) at(s *room.Settings, begun time.Time) {
 			at := begun.Add(m.in)
 			*m.to = &at
 		}
+	}
+}
+
+// switchOff has everybody pass for a while.
+func (w *world) switchOff() {
+	w.set(func(s *room.Settings) { s.Off = true })
+	w.agenda.after(w.upTo(20*time.Second), func() { w.set(func(s *room.Settings) { s.Off = false }) })
+}
+
+// releaseByHand lets some go beyond the rate, as an operator does: now, and once
+// more while the first may not have been spent.
+func (w *world) releaseByHand() {
+	for _, n := range []int{draw(w.rnd, 1, 3, 10), 1} {
+		if _, err := w.operators.Release(context.Background(), w.room, n, 0, room.Actor{Name: "operator"}); err != nil {
+			w.t.Errorf("release by hand: %v", err)
+		}
+		w.facts.Released += int64(n)
 	}
 }
 

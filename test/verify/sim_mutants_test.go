@@ -39,6 +39,7 @@ var betraying = map[string]string{
 	"weights-ignored": "lanes", "idle-lane-credit": "lanes", "lane-by-lane": "lanes", "lift-all": "lanes",
 	"stock-without-consumed": "stock",
 	"early-admission":        "schedules", "believed-batch": "schedules",
+	"straight-in-free": "straight in", "straight-in-past-who-waits": "straight in", "straight-in-twice": "straight in", "release-not-spent": "straight in",
 }
 
 // TestTheCheckerCatchesEveryMutant breaks the product in every way that the

@@ -68,8 +68,10 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second
 	}
+	p.settings.DirectAdmission, p.settings.Eager = rnd.IntN(3) == 0, rnd.IntN(3) == 0
 	if p.theme.people != nil {
 		p.theme.people(&p)
 	}
+	p.settings.DirectAdmission = p.settings.DirectAdmission && !p.settings.OneOrderPerMember
 	return p
 }

@@ -153,7 +153,7 @@ func (w *world) calm() {
 		w.late.Wait()
 	})
 	w.set(func(s *room.Settings) {
-		s.Paused, s.Capacity, s.BatchSize, s.IntervalMs, s.ForgetAfterSeconds = false, 0, 1000, 1000, 60
+		s.Paused, s.Off, s.Capacity, s.BatchSize, s.IntervalMs, s.ForgetAfterSeconds = false, false, 0, 1000, 1000, 60
 		s.OpensAt, s.AdmitsAt, s.ClosesAt, s.Draining, s.Adaptive = nil, nil, nil, false, false
 	})
 	// What is left in line is admitted, not fetched, goes away, and is forgotten;

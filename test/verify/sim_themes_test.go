@@ -47,6 +47,8 @@ var themes = []theme{
 		blows: []string{"stock put in", "stock put in"}, people: func(p *plan) { p.settings.BatchSize, p.settings.Capacity = 20, 0 }},
 	{name: "schedules", heat: 0.08, scheduled: true, hot: []string{"reserve", "configure", "issue", "tune"},
 		blows: []string{"paused", "closing moved", "settings changed", "clock a little back"}},
+	{name: "straight in", heat: 0.1, redis: []fate{echoed, replyLost, twice, late}, hot: []string{"enter", "pickup", "issue", "reserve"},
+		blows: []string{"switched off", "released by hand", "total loss", "paused"}, people: trickling},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }
@@ -54,6 +56,14 @@ func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }
 // restless has people leave and come back, in a line that moves slowly.
 func restless(p *plan) {
 	p.restless, p.tickets, p.settings.BatchSize, p.settings.IntervalMs = true, true, 1, 2000
+}
+
+// trickling has people come one by one to a room that lets them straight in while
+// nobody waits, now and then faster than its rate.
+func trickling(p *plan) {
+	p.restless, p.tickets, p.spread, p.length = true, true, 60*time.Second, 90*time.Second
+	p.settings.DirectAdmission, p.settings.OneOrderPerMember, p.settings.SettleSeconds = true, false, 0
+	p.settings.BatchSize, p.settings.IntervalMs = 2, 2000
 }
 
 // odds is the share of stops like s that go wrong.

@@ -45,11 +45,12 @@ if mode == 'create' then
     call('HSET', STATE, 'last' .. lane, f(math.max(from, floor)))
   end
 end
-local c = fields(CONF, 'interval', 'batch', 'adaptive', 'listed')
+local c = fields(CONF, 'interval', 'batch', 'adaptive', 'listed', 'released')
 -- A room that follows its orders again begins anew, and not where it stood long ago.
 if c.adaptive == 0 then call('UNLINK', KEYS[17]) end
 if mode == 'create' then
-  call('HSET', STATE, 'tat', f(now - c.interval), 'draw', c.listed == 1 and LISTED or 0)
+  -- What was released before was for those who were in line then.
+  call('HSET', STATE, 'tat', f(now - c.interval), 'draw', c.listed == 1 and LISTED or 0, 'released_used', f(c.released))
 elseif c.interval ~= C.interval or c.batch ~= C.batch then
   -- What is left of a batch is kept as a time, which is worth something else
   -- from now on: as many grants as were left are left, and one batch at most.

@@ -1,14 +1,18 @@
 -- enter.lua gives a member a place, once: at the end of a lane, or where a draw
--- that is open or a lottery puts them.
+-- that is open or a lottery puts them; and, where the room lets people straight in
+-- and nobody is in line, a grant in the same step.
 --
 -- ARGV: 1 now  2 member  3 lane  4 sale  5 lowest score of the member's key in that
---       sale's draw or lottery, 0 if the caller has none
+--       sale's draw or lottery, 0 if the caller has none  6 grant to give at once,
+--       '' for none
 -- Returns: OK and the member's standing ('new' is 1 if this call made the place),
 -- INIT, NOT_OPEN, CLOSED, SOLD_OUT, FULL, ORDERED (one order each, and it is placed),
 -- or GEN (the place goes by lot, and the caller has none of this sale).
 --
--- Safe to repeat: whoever has a place or a grant keeps it, in the lane where it is.
-local member, lane, sale, first = ARGV[2], number(3), number(4), number(5)
+-- Safe to repeat: whoever has a place or a grant keeps it, in the lane where it
+-- is, and nothing is charged for them again.
+local member, lane, sale, first, grant = ARGV[2], number(3), number(4), number(5), ARGV[6]
+if grant ~= '' then word(6) end
 local bad = unbegun()
 if bad then return bad end
 if lane ~= math.floor(lane) or lane < 0 or lane >= C.lanes then error('ERR no such lane') end
@@ -18,18 +22,31 @@ local g = settle(member)
 come_back(member)
 if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
 
-local c = fields(CONF, 'opens_at', 'closes_at', 'draining', 'max_waiting', 'one_order', 'admits_at', 'overbook')
-if now < c.opens_at then return reply('NOT_OPEN') end
-if c.draining == 1 or (c.closes_at > 0 and now >= c.closes_at) then return reply('CLOSED') end
+local c = fields(CONF, 'max_waiting', 'one_order', 'overbook')
 local outcome, _, left = done_of(member)
+local off = is_off()
+if not off then
+  if now < G.opens_at then return reply('NOT_OPEN') end
+  if G.draining == 1 or (G.closes_at > 0 and now >= G.closes_at) then return reply('CLOSED') end
+end
 if c.one_order == 1 and outcome == 'CONSUMED' then return reply('ORDERED') end
-if c.overbook > 0 and now >= c.admits_at and sold_out() then return reply('SOLD_OUT') end
-local inside = waiting_count() + call('ZCARD', PROC) + call('ZCARD', AWAY)
-if inside >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
+if not off and c.overbook > 0 and now >= G.admits_at and sold_out() then return reply('SOLD_OUT') end
+local in_front = waiting_count() + call('ZCARD', PROC)
+if in_front + call('ZCARD', AWAY) >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
 
 -- In a lottery whoever has been let through goes behind: one chance each.
 local by_lot = DRAW == OPEN or (C.lottery == 1 and outcome ~= 'EXPIRED' and outcome ~= 'CONSUMED')
 if by_lot and (first == 0 or sale ~= C.sale) then return reply('GEN') end
+
+-- Those who are processing have been told that they wait, and may come back.
+local at_once, eff = grant ~= '' and in_front == 0 and not list_awaited(), nil
+if at_once and not off then
+  -- How fast people may go the last tick has said. Before the first nobody has.
+  eff = math.min(tonumber(call('HGET', STATE, 'eff')) or 0, C.batch)
+  at_once = G.direct == 1 and G.paused == 0 and not is_held() and eff >= 1 and
+    allowed_by_rate(eff, 0) >= 1 and free_places(0) >= 1 and stock_free() >= 1
+end
+
 local score = math.max(S.last + 1, now)
 local boost = boost_of(lane)
 if by_lot then
@@ -42,13 +59,18 @@ elseif boost > 0 then
   score = math.max(last_in(lane) + 1, now - boost)
 end
 
-ready_to_write({ DONE_INFO, STATS }, { DONE })
+ready_to_write({ DONE_INFO, STATS, GRANTS }, { DONE, READY })
 if not by_lot then
   call('HSET', STATE, 'last', f(math.max(S.last, score)), 'last' .. lane, f(score))
   if score > now then call('HSET', STATE, 'ahead', f(score)) end
 end
 call('ZREM', DONE, member)
 call('HDEL', DONE_INFO, member)
-call('ZADD', LANE[lane], 'NX', f(score), member)
+if at_once then
+  admit({ { member = member, grant = grant, lane = lane, score = score } }, off and 0 or 1, eff)
+  if off then call('HINCRBY', STATS, 'passed_off', 1) end
+else
+  call('ZADD', LANE[lane], 'NX', f(score), member)
+end
 call('HINCRBY', STATS, 'entered', 1)
-return standing(member, nil, '1')
+return standing(member, grant_of(member), '1')

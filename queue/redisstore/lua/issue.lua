@@ -1,5 +1,6 @@
--- issue.lua turns processing members into grants, or refuses them, and charges
--- the rate for the grants.
+-- issue.lua turns processing members into grants, or refuses them. The grants
+-- are charged to what operators have released by hand, then to the rate; those
+-- taken while the room was off, to nothing.
 --
 -- ARGV: 1 now  2 generation  3 term  4 leader  5 seq  then member, grant or '-' ... (500 at most)
 -- Returns: OK with 'words', one a member: NEW, OK (had this grant already),
@@ -15,17 +16,14 @@ for i = 7, #ARGV, 2 do word(i) end
 if #ARGV % 2 == 0 or #ARGV > 1005 then error('ERR want at most 500 pairs of member and grant') end
 
 ready_to_write()
-local c = fields(CONF, 'pickup_ttl')
 local step = f(term) .. ':' .. leader .. ':' .. f(seq)
-local base, eff = bucket_base(), tonumber(call('HGET', STATE, 'eff')) or C.batch
 
 local members = {}
 for i = 6, #ARGV, 2 do members[#members + 1] = ARGV[i] end
 if #members == 0 then return reply('OK', 'words', {}) end
 local places = call('HMGET', PROC_PLACE, unpack(members))
 
-local words, gone, refused, grants, expiries, highest, admitted = {}, {}, {}, {}, {}, {}, {}
-local expiry, stamp = f(now + c.pickup_ttl), f(now)
+local words, gone, refused, granted = {}, {}, {}, {}
 for i, m in ipairs(members) do
   local id = ARGV[5 + 2 * i]
   local lane, score, by = string.match(places[i] or '', '^(%d) (%d+) (%S+)$')
@@ -39,10 +37,7 @@ for i, m in ipairs(members) do
       refused[#refused + 1] = { member = m, lane = lane }
     else
       words[i] = 'NEW'
-      grants[#grants + 1], grants[#grants + 2] = m, table.concat({ id, lane, score, stamp, expiry, '0 - -' }, ' ')
-      expiries[#expiries + 1], expiries[#expiries + 2] = expiry, m
-      admitted[lane] = (admitted[lane] or 0) + 1
-      highest[lane] = math.max(highest[lane] or 0, tonumber(score))
+      granted[#granted + 1] = { member = m, grant = id, lane = lane, score = tonumber(score) }
     end
   end
 end
@@ -53,12 +48,12 @@ for _, r in ipairs(refused) do
 end
 many('ZREM', PROC, gone)
 many('HDEL', PROC_PLACE, gone)
-many('HSET', GRANTS, grants)
-many('ZADD', READY, expiries)
-if #grants > 0 then call('HSET', STATE, 'tat', f(math.ceil(base + #grants / 2 * C.interval / eff))) end
-for lane, n in pairs(admitted) do
-  local mark = 'watermark' .. lane
-  call('HINCRBY', STATS, 'admitted' .. lane, n)
-  call('HSET', STATE, mark, f(math.max(highest[lane], tonumber(call('HGET', STATE, mark)) or 0)))
+local eff, off = tonumber(call('HGET', STATE, 'eff')) or C.batch, call('HGET', STATE, 'free_step') == step
+local hand = off and 0 or math.min(by_hand(), #granted)
+admit(granted, off and 0 or #granted - hand, eff)
+if hand > 0 then
+  call('HINCRBY', STATE, 'released_used', hand)
+  call('HINCRBY', STATS, 'released', hand)
 end
+if off and #granted > 0 then call('HINCRBY', STATS, 'passed_off', #granted) end
 return reply('OK', 'words', words)

@@ -50,4 +50,11 @@ var Mutants = []Mutant{
 		"a process that dies between the two"},
 	{"stock-without-consumed", "what has been consumed since the stock was read is not subtracted", "I11",
 		"orders that are placed and consumed between two readings"},
+
+	{"straight-in-free", "a grant by entering is not charged to the rate", "I10", "a room that lets people straight in"},
+	{"straight-in-past-who-waits", "enter gives a grant though somebody waits", "I7",
+		"a room that lets people straight in, and a line in it"},
+	{"straight-in-twice", "a ticket that says its place has been let through brings it back all the same", "I15",
+		"a room that lets people straight in, and a loss of all data"},
+	{"release-not-spent", "who goes by hand is not taken off those released", "I10", "a release by an operator, and a line"},
 }

@@ -15,9 +15,9 @@ var failpoints = []edit{
 	},
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, lane, lot.Sale, lot.First)",
+		old:  "r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant)",
 		new: `point.At(ctx, "E1-before-enter")
-	r, err := s.run(ctx, enterScript, room, member, lane, lot.Sale, lot.First)
+	r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant)
 	point.At(ctx, "E2-entered")`,
 	},
 	{

@@ -6,12 +6,25 @@ var mutants = []edit{
 	// app-clock-score: the script takes one argument more, for the score.
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, lane, lot.Sale, lot.First)",
-		new: `args := []any{member, lane, lot.Sale, lot.First}
+		old:  "r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant)",
+		new: `args := []any{member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant}
 	if point.Mutant("app-clock-score") {
 		args = append(args, point.AppClock(ctx, s.clock()))
 	}
 	r, err := s.run(ctx, enterScript, room, args...)`,
+	},
+
+	// straight-in-twice: what the ticket says of its place is passed over.
+	{
+		file: "api/enter.go",
+		old:  "if c.ticket.Granted && !lost.LostToken {",
+		new:  `if c.ticket.Granted && !lost.LostToken && !point.Mutant("straight-in-twice") {`,
+	},
+	// straight-in-past-who-waits: the process does not look either.
+	{
+		file: "api/gate.go",
+		old:  "if v.Waiting()+v.Processing > 0 {",
+		new:  `if v.Waiting()+v.Processing > 0 && !point.Mutant("straight-in-past-who-waits") {`,
 	},
 
 	// id-cursor-outbox: what is done is the cursor.

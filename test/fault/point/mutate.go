@@ -42,7 +42,7 @@ var rewrites = []rewrite{
 
 	{"release-any-claim", "release", ` or g.claim ~= ARGV[4] then`, ` then`},
 
-	{"app-clock-score", "enter", `local score = math.max(S.last + 1, now)`, `local score = tonumber(ARGV[6])`},
+	{"app-clock-score", "enter", `local score = math.max(S.last + 1, now)`, `local score = tonumber(ARGV[7])`},
 
 	// The record goes where only the same step's issue looks for it.
 	{"taken-not-kept", "reserve", `  many('ZADD', PROC, deadlines)
@@ -62,6 +62,10 @@ call('HINCRBY', STATE, 'inside', #grants / 2)`},
 	{"capacity-by-counter", "consume", `local function one(m, id, order)`, `local function one(m, id, order)
   call('HINCRBY', STATE, 'inside', -1)`},
 	{"capacity-by-counter", "enter", expiring, counting},
+	{"capacity-by-counter", "enter", `local inside = call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) + processing`,
+		`local inside = (tonumber(call('HGET', STATE, 'inside')) or 0) + processing`},
+	{"capacity-by-counter", "enter", `many('ZADD', READY, expiries)`, `many('ZADD', READY, expiries)
+call('HINCRBY', STATE, 'inside', #grants / 2)`},
 	{"capacity-by-counter", "restore", expiring, counting},
 	{"capacity-by-counter", "standing", expiring, counting},
 	{"capacity-by-counter", "pickup", expiring, counting},
@@ -79,11 +83,11 @@ if bad then return bad end
 `, ``},
 	{"issue-without-term", "issue", `  if by ~= step then`, `  if not by then`},
 
-	{"rate-at-reserve", "reserve", `local allowed = math.floor((now - base) * batch / C.interval) - processing`,
-		`local allowed = math.floor((now - base) * batch / C.interval)`},
-	{"rate-at-reserve", "reserve", `call('HSET', STATE, 'taken_at', f(deadline), 'more', more and '1' or '0')`,
-		`call('HSET', STATE, 'taken_at', f(deadline), 'more', more and '1' or '0', 'tat', f(math.ceil(base + #take.chosen * C.interval / batch)))`},
-	{"rate-at-reserve", "issue", `if #grants > 0 then call('HSET', STATE, 'tat', f(math.ceil(base + #grants / 2 * C.interval / eff))) end
+	{"rate-at-reserve", "reserve", `return math.floor((now - bucket_base()) * batch / C.interval) - processing`,
+		`return math.floor((now - bucket_base()) * batch / C.interval)`},
+	{"rate-at-reserve", "reserve", `'more', more and '1' or '0', 'free_step'`,
+		`'more', more and '1' or '0', 'tat', f(math.ceil(bucket_base() + #take.chosen * C.interval / batch)), 'free_step'`},
+	{"rate-at-reserve", "issue", `  if charged > 0 then call('HSET', STATE, 'tat', f(math.ceil(base + charged * C.interval / eff))) end
 `, ``},
 
 	{"poll-lengthens", "pickup", `if g.picked ~= '1' or g.key == '-' then`, `do`},
@@ -116,11 +120,20 @@ unclaim(member, g)`},
 `, ``},
 
 	{"enter-moves-back", "enter", `if g or in_line(member) or call('ZSCORE', PROC, member) then`, `if g or call('ZSCORE', PROC, member) then`},
+	{"enter-moves-back", "enter", `if at_once then`, `local known = in_line(member)
+if at_once then`},
 	{"enter-moves-back", "enter", `call('ZADD', LANE[lane], 'NX', f(score), member)
-call('HINCRBY'`, `local known = in_line(member)
-call('ZADD', LANE[known or lane], f(score), member)
-if not known then call('HINCRBY'`},
-	{"enter-moves-back", "enter", `, STATS, 'entered', 1)`, `, STATS, 'entered', 1) end`},
+end
+call('HINCRBY', STATS, 'entered', 1)`, `call('ZADD', LANE[known or lane], f(score), member)
+end
+if not known then call('HINCRBY', STATS, 'entered', 1) end`},
+
+	{"straight-in-free", "enter", `score = score } }, off and 0 or 1, eff)`, `score = score } }, 0, eff)`},
+
+	{"straight-in-past-who-waits", "enter", `local at_once = grant ~= '' and in_front == 0`, `local at_once = grant ~= ''`},
+
+	{"release-not-spent", "issue", `  call('HINCRBY', STATE, 'released_used', hand)
+`, ``},
 
 	{"weights-ignored", "reserve", `w.stride = unit / w.weight`, `w.stride = unit`},
 
@@ -133,13 +146,15 @@ if not known then call('HINCRBY'`},
 	{"lane-by-lane", "reserve", `if C.one_line ~= 1 then return w.pass end`, `if true then return w.pass end`},
 
 	{"lift-all", "reserve", `math.max(math.floor(n / 2), 1)`, `n`},
-	{"early-admission", "reserve", `now < c.admits_at`, `false`},
+	{"early-admission", "reserve", `now < G.admits_at`, `false`},
 
 	{"believed-batch", "reserve", `math.min(number(7), C.batch)`, `number(7)`},
 
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
+	{"capacity-without-claimed", "enter", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 
 	{"stock-without-consumed", "reserve", ` - (consumed - before) - inside`, ` - inside`},
+	{"stock-without-consumed", "enter", ` - (consumed - before) - inside`, ` - inside`},
 }
 
 // A grant that expires is taken off the counter of capacity-by-counter.

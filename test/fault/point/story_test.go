@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/queue/redisstore"
 	"github.com/linekeeper/linekeeper/test/fault/point"
@@ -347,4 +348,48 @@ var stories = []story{
 		s.stock = nil
 		s.say(", let in: ", s.tick())
 	}, "OK, let in: 0", "OK, let in: 1"},
+
+	{"straight-in-free", func(s *stage) {
+		s.letStraightIn()
+		for i := range 4 {
+			s.say(s.straight(fmt.Sprint("m", i)).Status, " ")
+		}
+	}, "READY READY WAITING WAITING ", "READY READY READY READY "},
+
+	{"straight-in-past-who-waits", func(s *stage) {
+		s.letStraightIn()
+		s.enter("ann")
+		s.say(s.straight("bob").Status)
+	}, "WAITING", "READY"},
+
+	{"straight-in-twice", func(s *stage) {
+		s.letStraightIn()
+		at := s.straight("ann").Place
+		s.life.Generation = 8
+		s.begin()
+		s.say(s.shows(credential.Ticket{Room: s.room, Sale: 3, Generation: 7, Member: "ann", Place: at, Granted: true, IssuedAt: s.clock}))
+	}, "NOT_ENTERED", "WAITING"},
+
+	{"release-not-spent", func(s *stage) {
+		for i := range 9 {
+			s.enter(fmt.Sprint("m", i))
+		}
+		s.life.Released, s.life.Version = 3, s.life.Version+1
+		s.must(s.Update(s, s.life))
+		s.say(s.tick(), " and at once ", s.tick())
+	}, "5 and at once 0", "5 and at once 3"},
+}
+
+// letStraightIn makes the room let people straight in while nobody waits. Its
+// first tick says how fast.
+func (s *stage) letStraightIn() {
+	s.life.Rules.Direct, s.life.Version = true, s.life.Version+1
+	s.must(s.Update(s, s.life))
+	s.tick()
+}
+
+func (s *stage) straight(member string) queue.Standing {
+	st, err := s.EnterWith(s, s.room, member, queue.Entry{Grant: "s-" + member})
+	s.must(err)
+	return st
 }
