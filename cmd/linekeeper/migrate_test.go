@@ -38,8 +38,6 @@ SELECT coalesce(string_agg(line, E'\n' ORDER BY line), '') FROM (
 	return strings.Split(text, "\n")
 }
 
-// appliedAll is what the command says that has applied every migration.
-
 // migrating is a shell on a database without a schema, and what the schema is to be.
 func migrating(t *testing.T) (s *shell, db *pgxpool.Pool, want []string) {
 	t.Helper()
