@@ -24,7 +24,7 @@ for i = 6, #ARGV, 2 do members[#members + 1] = ARGV[i] end
 if #members == 0 then return reply('OK', 'words', {}) end
 local places = call('HMGET', PROC_PLACE, unpack(members))
 
-local words, gone, refused, grants, expiries, highest, admitted = {}, {}, {}, {}, {}, {}, {}
+local words, gone, refused, lanes, grants, expiries, highest, admitted = {}, {}, {}, {}, {}, {}, {}, {}
 local expiry, stamp = f(now + c.pickup_ttl), f(now)
 for i, m in ipairs(members) do
   local id = ARGV[5 + 2 * i]
@@ -36,8 +36,7 @@ for i, m in ipairs(members) do
     gone[#gone + 1] = m
     if id == '-' then
       words[i] = 'OUT'
-      refused[#refused + 1] = m
-      passed_over(lane)
+      refused[#refused + 1], lanes[#refused + 1] = m, lane
     else
       words[i] = 'NEW'
       grants[#grants + 1], grants[#grants + 2] = m, table.concat({ id, lane, score, stamp, expiry, '0 - -' }, ' ')
@@ -48,7 +47,10 @@ for i, m in ipairs(members) do
   end
 end
 
-for _, m in ipairs(refused) do finish(m, 'EVICTED') end
+for i, m in ipairs(refused) do
+  finish(m, 'EVICTED')
+  passed_over(lanes[i])
+end
 many('ZREM', PROC, gone)
 many('HDEL', PROC_PLACE, gone)
 many('HSET', GRANTS, grants)
