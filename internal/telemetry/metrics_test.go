@@ -32,6 +32,9 @@ func exercise(m *telemetry.Metrics) {
 	m.SetRoom("r", map[string]float64{"waiting": 5, "away": 1}, 2.5)
 	m.SetBatch("r", 50)
 	m.SetPassedOff("r", 12)
+	m.SetBatchInForce("r", 20, "bad")
+	m.Waited("r", 30*time.Second, 20*time.Second)
+	m.Waited("r", 300*time.Millisecond, 100*time.Millisecond) // both are a second
 	m.OrderBegan()
 	m.OrderBegan()
 	m.OrderEnded("placed", 3*time.Millisecond)
@@ -64,6 +67,9 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 		`queue_head_age_seconds{room="r"}`:                "2.5",
 		`batch_size{room="r"}`:                            "50",
 		`passed_off_total{room="r"}`:                      "12",
+		`batch_in_force{room="r"}`:                        "20",
+		`batch_verdict{room="r",verdict="bad"}`:           "1",
+		`wait_estimate_ratio_sum{room="r"}`:               "2.5",
 		`orders_in_flight`:                                "1",
 		`orders_total{result="placed"}`:                   "1",
 		`order_seconds_sum`:                               "0.003",
@@ -182,6 +188,8 @@ func TestEveryLabelHasALimit(t *testing.T) {
 			m.Admitted(room, word, time.Second)
 			m.Granted(room, word, 1)
 			m.Polled(room, word)
+			m.Waited(room, time.Second, time.Second)
+			m.SetBatchInForce(room, 1, word)
 			m.Ticked(room, word, 0, time.Unix(1, 0))
 			m.OrderBegan()
 			m.OrderEnded(word, 0)

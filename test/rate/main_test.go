@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/credential"
-	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/queue/redisstore"
 	"github.com/linekeeper/linekeeper/room"
 	"github.com/linekeeper/linekeeper/room/pgstore"
@@ -32,10 +31,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
 
-// lasting is quick, or a minute in a long run.
-func lasting(quick time.Duration) time.Duration {
+// lasting is how long something is measured, in a quick run or a long one.
+func lasting(quick, long time.Duration) time.Duration {
 	if os.Getenv("FAULTS") == "long" {
-		return time.Minute
+		return long
 	}
 	return quick
 }
@@ -100,7 +99,7 @@ func (h *house) close() {
 var operator = room.Actor{Name: "olaf", Role: "admin", Remote: "127.0.0.1"}
 
 // open begins a room with n members in line.
-func (h *house) open(name string, n int, change func(*room.Settings)) queue.Life {
+func (h *house) open(name string, n int, change func(*room.Settings)) {
 	h.Helper()
 	s := room.Defaults()
 	s.PickupTTLSeconds, s.SettleSeconds = 600, 0
@@ -109,17 +108,8 @@ func (h *house) open(name string, n int, change func(*room.Settings)) queue.Life
 	require.NoError(h, err)
 	life, err := h.books.Begin(h.Context(), name, 0)
 	require.NoError(h, err)
-	life = h.life(name)
 	require.NoError(h, h.Create(h.Context(), life))
 	h.crowd(name, n)
-	return life
-}
-
-func (h *house) life(name string) queue.Life {
-	h.Helper()
-	lives, err := h.books.Lives(h.Context())
-	require.NoError(h, err)
-	return lives[slices.IndexFunc(lives, func(l queue.Life) bool { return l.Room == name })]
 }
 
 func (h *house) key(name, part string) string { return h.prefix + ":{" + name + "}:" + part }

@@ -56,7 +56,7 @@ func fill(t *testing.T, schedulers, batch int, interval, d time.Duration) filled
 }
 
 func TestThreeSchedulersFillAThousandASecondAndKeepIt(t *testing.T) {
-	d := lasting(6 * time.Second)
+	d := lasting(6*time.Second, time.Minute)
 	try(t, "three schedulers, 1,000 a second", func() measured {
 		f := fill(t, 3, 1000, time.Second, d)
 		figure("three schedulers, 1,000 a second for %v: %.2f %% of %.0f, %.1f a second, no window over the rate",
@@ -66,7 +66,7 @@ func TestThreeSchedulersFillAThousandASecondAndKeepIt(t *testing.T) {
 }
 
 func TestTwentyThousandASecondAreFilled(t *testing.T) {
-	d := lasting(3 * time.Second)
+	d := lasting(3*time.Second, 20*time.Second)
 	try(t, "20,000 a second", func() measured {
 		f := fill(t, 1, 2000, 100*time.Millisecond, d)
 		figure("20,000 a second for %v: %.2f %% of %.0f, %.0f a second, no window over the rate", d, 100*f.part, 20_000*d.Seconds(), f.rate)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/room"
@@ -65,21 +64,14 @@ func (h *house) many(n int, s room.Settings) *lateness {
 // with a batch that follows its orders.
 func TestAThousandRoomsTickInTime(t *testing.T) {
 	const rooms = 1000
-	d := lasting(4 * time.Second)
+	d := lasting(4*time.Second, 20*time.Second)
 	h := newHouse(t)
 	s := room.Defaults()
 	s.BatchSize, s.PickupTTLSeconds, s.Adaptive, s.SettleSeconds = 2, 600, true, 0
 	l := h.many(rooms, s)
-	pipe := h.rdb.Pipeline()
 	for i := 1; i <= rooms; i++ {
-		var entries []redis.Z
-		for k := range int(d.Seconds()) * 4 * (tries + 1) {
-			entries = append(entries, redis.Z{Score: float64(time.Now().UnixMicro() + int64(k)), Member: member(k)})
-		}
-		pipe.ZAdd(t.Context(), h.key(fmt.Sprint("r", i), "lane0"), entries...)
+		h.crowd(fmt.Sprint("r", i), 2*int(d.Seconds())*(tries+1))
 	}
-	_, err := pipe.Exec(t.Context())
-	require.NoError(t, err)
 	time.Sleep(2 * time.Second) // the rush of the beginning is over
 	try(t, "1,000 rooms", func() measured {
 		l.over()
@@ -100,7 +92,7 @@ func TestAThousandRoomsTickInTime(t *testing.T) {
 func TestARoomThatNobodyUsesCostsThreeCallsASecond(t *testing.T) {
 	t.Parallel()
 	const rooms = 50
-	d := lasting(5 * time.Second)
+	d := lasting(5*time.Second, time.Minute)
 	h := newHouse(t)
 	h.many(rooms, room.Defaults())
 	time.Sleep(time.Second)
