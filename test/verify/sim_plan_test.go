@@ -49,14 +49,16 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 		crashes: rnd.IntN(4), blows: rnd.IntN(4), tickets: rnd.IntN(4) > 0,
 	}
 	if p.stocked = p.theme.stocked || rnd.IntN(5) == 0; p.stocked {
-		p.stock, p.settings.Overbook = int64(draw(rnd, 3, 6, 12)), draw(rnd, 1, 1, 1, 1.5)
-		p.singles = rnd.IntN(3) > 0
+		p.stock, p.singles = int64(draw(rnd, 3, 6, 12)), rnd.IntN(3) > 0
 	}
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second
 	}
 	if p.theme.people != nil {
 		p.theme.people(&p)
+	}
+	if p.stocked {
+		p.settings.Overbook = draw(rnd, 1, 1, 1, 1.5)
 	}
 	return p
 }
