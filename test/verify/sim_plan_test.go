@@ -55,8 +55,7 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 	}
 	p.drawLanes(seed)
 	if p.stocked = p.theme.stocked || rnd.IntN(5) == 0; p.stocked {
-		p.stock, p.settings.Overbook = int64(draw(rnd, 3, 6, 12)), draw(rnd, 1, 1, 1, 1.5)
-		p.singles = rnd.IntN(3) > 0
+		p.stock, p.singles = int64(draw(rnd, 3, 6, 12)), rnd.IntN(3) > 0
 	}
 	p.settings.Adaptive = rnd.IntN(3) == 0
 	if rnd.IntN(6) == 0 || p.theme.scheduled {
@@ -73,5 +72,8 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 		p.theme.people(&p)
 	}
 	p.settings.DirectAdmission = p.settings.DirectAdmission && !p.settings.OneOrderPerMember
+	if p.stocked {
+		p.settings.Overbook = draw(rnd, 1, 1, 1, 1.5)
+	}
 	return p
 }

@@ -39,9 +39,11 @@ var themes = []theme{
 	{name: "clocks", heat: 0.05, hot: []string{"pickup", "claim", "issue"}, blows: []string{"clock back", "clock forward", "clock a little back"}},
 	{name: "comings and goings", heat: 0.4, slow: true, redis: []fate{echoed, echoed, echoed, late}, hot: []string{"leave", "enter"}, people: restless},
 	{name: "sold out", heat: 0.3, slow: true, hot: []string{"release", "order batch", "O13"},
-		people: func(p *plan) { p.stock, p.stubborn, p.settings.EntryTokenTTLSeconds = 3, true, 120 }},
+		people: func(p *plan) {
+			p.stocked, p.stock, p.stubborn, p.settings.EntryTokenTTLSeconds = false, 3, true, 120 // more are let in than find a piece
+		}},
 	{name: "little room", heat: 0.05, hot: []string{"claim", "consume", "release", "O"}, blows: []string{"relays asleep", "settings changed"},
-		people: func(p *plan) { p.settings.Capacity, p.settings.BatchSize = 3, 20 }},
+		people: func(p *plan) { p.stocked, p.stock, p.settings.Capacity, p.settings.BatchSize = false, 1000, 3, 20 }},
 	{name: "lanes", heat: 0.05, hot: []string{"reserve", "issue", "enter"}, blows: []string{"weights changed", "lock lost"}, people: crowdedLanes},
 	{name: "stock", heat: 0.1, hot: []string{"reserve", "SELECT r.name", "consume", "commit", "X"}, stocked: true,
 		blows: []string{"stock put in", "stock put in"}, people: func(p *plan) { p.settings.BatchSize, p.settings.Capacity = 20, 0 }},
