@@ -17,18 +17,17 @@ local g = settle(member)
 come_back(member)
 if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
 
-local c = fields(CONF, 'max_waiting', 'one_order')
-if not is_off() then
+local c, off = fields(CONF, 'max_waiting', 'one_order'), is_off()
+if not off then
   if now < G.opens_at then return reply('NOT_OPEN') end
   if G.draining == 1 or (G.closes_at > 0 and now >= G.closes_at) then return reply('CLOSED') end
 end
 if c.one_order == 1 and done_of(member) == 'CONSUMED' then return reply('ORDERED') end
 local in_front = waiting_count() + call('ZCARD', PROC)
-if in_front + call('ZCARD', AWAY) >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
+if in_front + (off and 0 or call('ZCARD', AWAY)) >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
 
 -- Those who are processing have been told that they wait, and may come back.
-local off, eff = is_off(), nil
-local at_once = grant ~= '' and in_front == 0
+local at_once, eff = grant ~= '' and in_front == 0, nil
 if at_once and not off then
   -- How fast people may go the last tick has said. Before the first nobody has.
   eff = math.min(tonumber(call('HGET', STATE, 'eff')) or 0, C.batch)
