@@ -115,6 +115,14 @@ func TestStraightInKeepsTheBatchThatTheLastTickSaid(t *testing.T) {
 	require.Equal(t, queue.Waiting, f.straight("c").Status, "the controller has told it to go slow")
 }
 
+func TestStraightInKeepsABatchThatIsSmallerThanTheLastTicks(t *testing.T) {
+	f := setup(t, direct)
+	f.tick()
+	f.set(func(r *queue.Rules) { r.Batch = 1 })
+	require.Equal(t, queue.Ready, f.straight("a").Status)
+	require.Equal(t, queue.Waiting, f.straight("b").Status)
+}
+
 func TestStraightInKeepsTheCapacity(t *testing.T) {
 	f := setup(t, direct, func(r *queue.Rules) { r.Capacity = 2 })
 	f.tick()
@@ -193,6 +201,18 @@ func TestARoomThatIsOffPassesEverybodyAtOnceAndCounts(t *testing.T) {
 	f.conserved()
 }
 
+func TestThoseWhoAreAwayDoNotFillARoomThatIsOff(t *testing.T) {
+	f := setup(t, func(r *queue.Rules) { r.MaxWaiting = 2 })
+	f.enter("ann", "bob")
+	f.tick()
+	f.pass(30 * time.Second)
+	require.Equal(t, 2, f.reap().Away)
+	_, err := f.EnterAtOnce(t.Context(), f.room, "cy", 0, "g")
+	require.ErrorIs(t, err, queue.ErrFull)
+	f.set(switchedOff)
+	require.Equal(t, queue.Ready, f.straight("cy").Status)
+}
+
 func TestOffEmptiesALineOfAThousandInOrder(t *testing.T) {
 	f := setup(t, func(r *queue.Rules) { r.Batch, r.Capacity = 10, 10 })
 	f.enterMany(0, 1000)
@@ -215,6 +235,15 @@ func TestOffEmptiesALineOfAThousandInOrder(t *testing.T) {
 	f.pass(time.Second)
 	require.Empty(t, f.tick(), "1,001 are inside: over the capacity until they have gone")
 	f.conserved()
+}
+
+func TestOffLetsThoseInLineThroughWhateverTheTimesSay(t *testing.T) {
+	f := setup(t)
+	f.enter("ann")
+	f.set(func(r *queue.Rules) { r.AdmitsAt = start.Add(time.Hour) })
+	require.Empty(t, f.tick())
+	f.set(switchedOff)
+	require.Equal(t, []string{"ann"}, f.tick())
 }
 
 // What was taken while the room was off stays free, also where the room is on

@@ -32,7 +32,7 @@ end
 if c.one_order == 1 and outcome == 'CONSUMED' then return reply('ORDERED') end
 if not off and c.overbook > 0 and now >= G.admits_at and sold_out() then return reply('SOLD_OUT') end
 local in_front = waiting_count() + call('ZCARD', PROC)
-if in_front + call('ZCARD', AWAY) >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
+if in_front + (off and 0 or call('ZCARD', AWAY)) >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
 
 -- In a lottery whoever has been let through goes behind: one chance each.
 local by_lot = DRAW == OPEN or (C.lottery == 1 and outcome ~= 'EXPIRED' and outcome ~= 'CONSUMED')

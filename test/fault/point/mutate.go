@@ -130,7 +130,7 @@ if not known then call('HINCRBY', STATS, 'entered', 1) end`},
 
 	{"straight-in-free", "enter", `score = score } }, off and 0 or 1, eff)`, `score = score } }, 0, eff)`},
 
-	{"straight-in-past-who-waits", "enter", `local at_once = grant ~= '' and in_front == 0`, `local at_once = grant ~= ''`},
+	{"straight-in-past-who-waits", "enter", `local at_once, eff = grant ~= '' and in_front == 0, nil`, `local at_once, eff = grant ~= '', nil`},
 
 	{"release-not-spent", "issue", `  call('HINCRBY', STATE, 'released_used', hand)
 `, ``},
