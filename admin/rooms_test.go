@@ -127,6 +127,44 @@ func TestCase10NonsenseIsRefusedAndChangesNothing(t *testing.T) {
 	require.Len(t, f.changes("sale"), 1)
 }
 
+// Case 10 again: nonsense about how lanes share.
+func TestCase10NonsenseAboutLanesIsRefusedAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	before := f.create("sale").body
+	for _, value := range []string{"-5", "1e12", "0.5", `"5"`, "1e309", "9223372036854775807", "-0", "true", "[5]", "{}"} {
+		for field, patch := range map[string]string{
+			"maxWaitSeconds":        `"maxWaitSeconds":` + value,
+			"lanes[0].weight":       `"lanes":[{"name":"standard","weight":` + value + `}]`,
+			"lanes[1].boostSeconds": `"priority":"boost","lanes":[{"name":"standard","weight":1},{"name":"vip","weight":1,"boostSeconds":` + value + `}]`,
+		} {
+			a := f.call("operator", "PATCH", "/admin/v1/rooms/sale", "{"+patch+"}", headers{"If-Match": "*"})
+			f.refused(a, 422, "invalid-settings")
+			require.Equal(t, []string{field}, a.fields(), value)
+		}
+	}
+	require.Equal(t, before, f.get("sale").body)
+	require.Len(t, f.changes("sale"), 1)
+}
+
+func TestLanesOfARoomThatLivesAreAddedToAndNothingElse(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	f.create("sale")
+	f.begin("sale")
+	patch := func(lanes string) answer {
+		return f.call("operator", "PATCH", "/admin/v1/rooms/sale", `{"lanes":`+lanes+`}`, headers{"If-Match": "*"})
+	}
+	a := patch(`[{"name":"standard","weight":3},{"name":"vip","weight":7}]`)
+	require.Equal(t, http.StatusOK, a.status, "%v", a.body)
+	for _, lanes := range []string{`[{"name":"standard","weight":3}]`, `[{"name":"vip","weight":7},{"name":"standard","weight":3}]`, "null"} {
+		a = patch(lanes)
+		f.refused(a, 422, "invalid-settings")
+		require.Equal(t, []string{"lanes"}, a.fields())
+	}
+	require.Equal(t, http.StatusOK, patch(`[{"name":"standard","weight":9},{"name":"vip","weight":1},{"name":"press","weight":1}]`).status)
+}
+
 func TestAllProblemsOfAPatchAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)

@@ -25,6 +25,7 @@ func exercise(m *telemetry.Metrics) {
 		m.Admitted("r", "vip", time.Minute)
 	}
 	m.Granted("r", "issued", 4)
+	m.Lifted("r", 3)
 	m.Polled("r", "WAITING")
 	m.Restored("r", "passed")
 	m.Led(7, true)
@@ -55,6 +56,7 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 		`departures_total{reason="left",room="r"}`:        "2",
 		`admissions_total{lane="vip",room="r"}`:           "3",
 		`grants_total{event="issued",room="r"}`:           "4",
+		`lifted_total{room="r"}`:                          "3",
 		`polls_total{room="r",status="WAITING"}`:          "1",
 		`restores_total{result="passed",room="r"}`:        "1",
 		`scheduler_leader`:                                "1",
@@ -95,6 +97,7 @@ func TestCountersIgnoreWhatWouldMakeThemFall(t *testing.T) {
 	m := telemetry.New("v")
 	m.Departed("r", "left", -1)
 	m.Granted("r", "issued", -1)
+	m.Lifted("r", -1)
 	m.Delivered(-1)
 	m.DeliveryFailed(-1)
 	got := scrape(t, m)

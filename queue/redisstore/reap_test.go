@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -241,4 +242,26 @@ func TestWhenAllIsOverNothingIsLeft(t *testing.T) {
 	left := f.dump("conf", "state", "stats")
 	require.Empty(t, left, "I22")
 	f.conserved()
+}
+
+// A process sends the heartbeats of those within the horizon alone. Whoever stands
+// behind it must not be listened for, or a pause would make them absent.
+func TestNobodyBehindTheHorizonIsListenedFor(t *testing.T) {
+	f := setup(t, func(r *queue.Rules) { r.Batch, r.Paused = 7, true })
+	f.enterMany(0, 1500)
+	bound := int(f.life.Rules.Horizon())
+	require.Equal(t, 1260, bound, "not a multiple of what reap reads at once")
+	var heard []string
+	for i := range bound {
+		heard = append(heard, fmt.Sprintf("m%05d", i))
+	}
+	f.reap()
+	for range 25 {
+		f.pass(5 * time.Second)
+		for part := range slices.Chunk(heard, 500) {
+			require.NoError(t, f.Heard(t.Context(), f.room, part))
+		}
+		f.reap()
+	}
+	require.Zero(t, f.snap().Away, "all have polled as they were told")
 }

@@ -20,13 +20,14 @@ local function listen(since, max)
     local from = tonumber(call('HGET', STATE, cursor)) or 0
     repeat
       local found = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
-      local beyond = #found == 0 or call('ZRANK', LANE[lane], found[1]) >= bound
-      if beyond then
+      local within = #found > 0 and bound - call('ZRANK', LANE[lane], found[1]) or 0
+      if within <= 0 then
         from = 0
         break
       end
+      -- Nobody behind the bound: of them no heartbeats are sent.
       local members, met = {}, {}
-      for i = 1, #found, 2 do members[#members + 1] = found[i] end
+      for i = 1, math.min(#found, 2 * within), 2 do members[#members + 1] = found[i] end
       local seen = call('ZMSCORE', SEEN, unpack(members))
       for i, m in ipairs(members) do
         if not seen[i] then
