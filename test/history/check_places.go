@@ -101,12 +101,18 @@ func (m *moment) mayRestore(who *Member) bool {
 	case ended:
 		return false
 	}
-	of, lane, score := m.number(2), m.number(3), m.number(4)
+	of, lane, score, age := m.number(2), m.number(3), m.number(4), m.number(4)
+	if m.conf.lots() && score < beyond {
+		if m.conf.lottery {
+			return false // entering again gives the same place
+		}
+		age = m.number(7)
+	}
 	if lane < 0 || lane > 3 || of < m.conf.restorableFrom || of > m.gen {
 		return false
 	}
 	if of == m.gen {
-		return score > max(m.was.Watermarks[lane], m.number(5), m.was.Tidied)
+		return score > max(m.was.Watermarks[lane], m.number(5)) && age > m.was.Tidied
 	}
 	return m.Now < m.conf.began+m.conf.forgetAfter && (score > m.conf.floors[lane] || m.arg(6) == "1")
 }
@@ -119,6 +125,9 @@ func (j *judge) floors(m *moment) string {
 // I7, as clients see it: who had a place before somebody else asked for one
 // stands in front of them, whatever process each asked.
 func laterStandsBehind(j *judge) {
+	if j.lottery() {
+		return
+	}
 	var had, made []*call
 	for i := range j.calls {
 		c := &j.calls[i]
@@ -164,7 +173,10 @@ func newPlaceIsLast(j *judge) {
 			if m.Script != "enter" || !newPlace(m, v) {
 				continue
 			}
-			if want := max(m.was.Last+1, m.Now); v.after.Score != want || m.State.Last != want {
+			if m.byLot(v.before) {
+				continue // see placeByLot
+			}
+			if want := m.lastPlace(); v.after.Score != want || m.State.Last != want {
 				j.violate(fmt.Sprintf("%s entered at %d; by the clock of Redis and the places given it is %d", v.member, v.after.Score, want),
 					j.step(m, v.member))
 			}

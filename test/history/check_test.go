@@ -58,7 +58,7 @@ func TestEachCheckRefusesWhatBreaksItsPromise(t *testing.T) {
 }
 
 func plays() []play {
-	return slices.Concat(orderPlays, repeatPlays, placePlays, countPlays, ratePlays, grantPlays, arrowPlays, toldPlays)
+	return slices.Concat(orderPlays, repeatPlays, placePlays, countPlays, ratePlays, grantPlays, arrowPlays, toldPlays, drawPlays)
 }
 
 // wholeWay is a history in which all goes well, and much happens.

@@ -91,6 +91,7 @@ type State struct {
 	Seq, Eff                     int64
 	ListenSince, HeardAt, StepAt int64
 	Tidied                       int64 // outcomes of places up to it may have been forgotten
+	Draw                         int64 // 0 or 1 open, 2 closed, 3 listed
 	Watermarks                   [4]int64
 }
 

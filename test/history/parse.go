@@ -135,7 +135,7 @@ func (p *parser) state(f map[string]text) State {
 	s := State{
 		Time: p.int(f["time"]), Last: p.int(f["last"]), Tat: p.int(f["tat"]), Term: p.int(f["term"]), Leader: string(f["leader"]),
 		Seq: p.int(f["seq"]), Eff: p.int(f["eff"]), ListenSince: p.int(f["listen_since"]), HeardAt: p.int(f["heard_at"]),
-		StepAt: p.int(f["step_at"]), Tidied: p.int(f["tidied"]),
+		StepAt: p.int(f["step_at"]), Tidied: p.int(f["tidied"]), Draw: p.int(f["draw"]),
 	}
 	for lane := range s.Watermarks {
 		s.Watermarks[lane] = p.int(f["watermark"+strconv.Itoa(lane)])

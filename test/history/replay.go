@@ -43,8 +43,9 @@ type move struct {
 // conf is what the scripts obey, in microseconds.
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
-	forgetAfter, capacity int64
-	floors [4]int64
+	forgetAfter, capacity, admitsAt int64
+	draw, lottery bool
+	floors        [4]int64
 }
 
 func confOf(fields map[string]string) *conf {
@@ -56,6 +57,7 @@ func confOf(fields map[string]string) *conf {
 		generation: n("generation"), version: n("version"), sale: n("sale"), restorableFrom: n("restorable_from"), began: n("began"),
 		batch: n("batch"), interval: n("interval"), tokenTTL: n("token_ttl"), pickupTTL: n("pickup_ttl"),
 		processingTimeout: n("processing_timeout"), awayAfter: n("away_after"), forgetAfter: n("forget_after"), capacity: n("capacity"),
+		admitsAt: n("admits_at"), draw: n("draw") == 1, lottery: n("lottery") == 1,
 	}
 	for lane := range c.floors {
 		c.floors[lane] = n("floor" + strconv.Itoa(lane))

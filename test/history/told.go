@@ -274,7 +274,7 @@ func (b comeback) aheadOf(member string, score int64) bool {
 func (j *judge) comebacks() []comeback {
 	var out []comeback
 	j.eachMove(func(m *moment, v move) {
-		if v.after.kind() != waiting || v.before.kind() == waiting || m.Script == "enter" && newPlace(m, v) {
+		if v.after.kind() != waiting || v.before.kind() == waiting || m.Script == "enter" && newPlace(m, v) && !(m.conf != nil && m.conf.lottery) {
 			return
 		}
 		b := comeback{v.member, v.after.Score, m.After, m.Before}

@@ -39,6 +39,7 @@ var blows = []blow{
 	{"paused", (*world).pauseRoom},
 	{"flushed", (*world).flushRoom},
 	{"member blocked", (*world).blockOne},
+	{"draw moved", (*world).moveDraw},
 }
 
 // strikeLater plans the blows of a world, somewhere in its troubled part.
@@ -260,4 +261,18 @@ func (w *world) blockOne() {
 		w.t.Errorf("block %s: %v", m, err)
 	}
 	w.facts.Barred = append(w.facts.Barred, history.Barring{Member: m, Mono: history.Now()})
+}
+
+// moveDraw moves the end of a draw, which may have been seen already.
+func (w *world) moveDraw() {
+	by, now := time.Duration(w.rnd.IntN(20)-8)*time.Second, time.Now()
+	w.set(func(s *room.Settings) {
+		if s.Draw {
+			at := s.AdmitsAt.Add(by)
+			if at.Before(now) {
+				at = now
+			}
+			s.AdmitsAt = &at
+		}
+	})
 }

@@ -36,6 +36,7 @@ var betraying = map[string]string{
 	"consume-by-member": "events", "id-cursor-outbox": "events", "no-unique-grant": "commits", "release-any-claim": "sold out",
 	"capacity-by-counter": "little room", "capacity-without-claimed": "little room", "issue-without-term": "ticks",
 	"moving-floor": "losses", "restore-ended": "losses", "leave-any-place": "comings and goings", "claim-after-expiry": "clocks",
+	"draw-not-awaited": "draws", "late-lot": "draws",
 }
 
 // TestTheCheckerCatchesEveryMutant breaks the product in every way that the

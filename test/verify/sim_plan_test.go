@@ -46,6 +46,15 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 		locked: rnd.IntN(2) == 0, trouble: draw(rnd, 0, 0.01, 0.03), longest: draw(rnd, time.Second, 10*time.Second, 25*time.Second),
 		crashes: rnd.IntN(4), blows: rnd.IntN(4), tickets: rnd.IntN(4) > 0,
 	}
+	switch rnd.IntN(12) {
+	case 0:
+		p.draws(rnd)
+	case 1:
+		p.settings.Priority = "lottery"
+	}
+	if p.theme.name == "draws" {
+		p.draws(rnd)
+	}
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second
 	}
@@ -53,4 +62,10 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 		p.theme.people(&p)
 	}
 	return p
+}
+
+// draws makes the room one that draws, while some still come and some are late.
+func (p *plan) draws(rnd *rand.Rand) {
+	at := time.Now().Add(draw(rnd, 2*time.Second, 5*time.Second, 15*time.Second))
+	p.settings.Draw, p.settings.AdmitsAt, p.settings.Priority = true, &at, draw(rnd, "ratio", "lottery")
 }

@@ -38,6 +38,8 @@ var themes = []theme{
 		people: func(p *plan) { p.stock, p.stubborn, p.settings.EntryTokenTTLSeconds = 3, true, 120 }},
 	{name: "little room", heat: 0.05, hot: []string{"claim", "consume", "release", "O"}, blows: []string{"relays asleep", "settings changed"},
 		people: func(p *plan) { p.settings.Capacity, p.settings.BatchSize = 3, 20 }},
+	{name: "draws", heat: 0.15, hot: []string{"listed", "entrants", "INSERT INTO draw_pieces", "UPDATE draws", "SELECT listed_at", "SELECT seed", "reserve"},
+		blows: []string{"node killed", "draw moved"}},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }

@@ -40,6 +40,8 @@ var Mutants = []Mutant{
 		"a ticket shown after an outcome, above the watermark"},
 	{"enter-moves-back", "entering again gives a new place", "I6", "a second enter of somebody who waits"},
 	{"capacity-without-claimed", "capacity does not count the grants that are claimed", "I11", "a capacity, and orders that take a while"},
+	{"draw-not-awaited", "reserve does not wait for the list of a draw", "I7", "a draw that ends with people in line"},
+	{"late-lot", "enter gives places by lot after the end of a draw", "I7", "somebody who enters at that moment"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
 }

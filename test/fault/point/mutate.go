@@ -122,6 +122,9 @@ call('ZADD', LANE[known or lane], f(score), member)
 if not known then call('HINCRBY'`},
 	{"enter-moves-back", "enter", `, STATS, 'entered', 1)`, `, STATS, 'entered', 1) end`},
 
+	{"draw-not-awaited", "reserve", `if DRAW > 0 and DRAW < LISTED then`, `if false then`},
+	{"late-lot", "enter", `local by_lot = DRAW == OPEN or`, `local by_lot = DRAW == OPEN or (DRAW > 0 and first ~= 0) or`},
+
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 }
 
