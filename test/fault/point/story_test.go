@@ -290,4 +290,31 @@ var stories = []story{
 		s.enter("bob")
 		s.say(s.tick())
 	}, "0", "1"},
+
+	{"draw-not-awaited", func(s *stage) {
+		s.drawFor(time.Second)
+		s.enterByLot("ann")
+		s.pass(2 * time.Second)
+		s.say(s.tick())
+	}, "0", "1"},
+
+	{"late-lot", func(s *stage) {
+		s.drawFor(time.Second)
+		s.enterByLot("ann")
+		s.pass(2 * time.Second)
+		s.enterByLot("bob")
+		s.say(s.at("ann").Place.Drawn(), " ", s.at("bob").Place.Drawn())
+	}, "true false", "true true"},
+}
+
+// drawFor makes the room one that draws for d from now.
+func (s *stage) drawFor(d time.Duration) {
+	s.life.Generation, s.life.Rules.Draw, s.life.Rules.AdmitsAt = 8, true, s.clock.Add(d)
+	s.step.Generation = 8
+	s.begin()
+}
+
+func (s *stage) enterByLot(member string) {
+	_, err := s.EnterByLot(s, s.room, member, 0, queue.Lot{Sale: 3, First: 1 << 49})
+	s.must(err)
 }
