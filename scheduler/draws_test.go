@@ -18,10 +18,17 @@ import (
 	"github.com/linekeeper/linekeeper/scheduler"
 )
 
-// drawing is a room whose draw ends by d from now.
-func drawing(d time.Duration) func(*room.Settings) {
-	at := time.Now().Add(d)
-	return func(s *room.Settings) { s.Draw, s.AdmitsAt, s.BatchSize = true, &at, 1000 }
+// drawing is a room whose draw ends when a test says so.
+func drawing(s *room.Settings) {
+	at := time.Now().Add(time.Hour)
+	s.Draw, s.AdmitsAt, s.BatchSize = true, &at, 1000
+}
+
+// admitAt moves the end of the draw.
+func (h *house) admitAt(at time.Time) {
+	h.Helper()
+	_, err := h.books.Update(h.Context(), theRoom, 0, func(s room.Settings) (room.Settings, error) { s.AdmitsAt = &at; return s, nil }, operator)
+	require.NoError(h, err)
 }
 
 // draws ends the draws of the house, with books that a test may break.
@@ -44,9 +51,10 @@ func (h *house) enterByLot(n int) []string {
 }
 
 func TestADrawIsListedAndThenTakenInItsOrder(t *testing.T) {
-	h := setup(t, drawing(3*time.Second), func(s *room.Settings) { s.BatchSize, s.IntervalMs = 20, 100 })
+	h := setup(t, drawing, func(s *room.Settings) { s.BatchSize, s.IntervalMs = 20, 100 })
 	h.open()
 	members := h.enterByLot(200)
+	h.admitAt(time.Now())
 	for _, leader := range []string{"x", "y"} {
 		h.run(leader, withoutLock, h.draws(h.books))
 	}
@@ -78,9 +86,10 @@ func (d dying) KeepList(ctx context.Context, l *draw.List) error {
 }
 
 func TestALeaderThatDiesOverTheListLeavesItToTheNext(t *testing.T) {
-	h := setup(t, drawing(time.Second))
+	h := setup(t, drawing)
 	h.open()
 	h.enterByLot(3000)
+	h.admitAt(time.Now())
 	first := dying{h.books, make(chan draw.Hash, 1), &sync.Once{}}
 	stop := h.run("dies", h.draws(first))
 	root := <-first.seen
@@ -90,6 +99,7 @@ func TestALeaderThatDiesOverTheListLeavesItToTheNext(t *testing.T) {
 	h.eventually(10*time.Second, "people are let through", func() bool { return h.admitted() >= 1000 })
 	rec, err := h.books.Draw(t.Context(), theRoom, 1)
 	require.NoError(t, err)
+	require.EqualValues(t, 3000, rec.Header.Entrants)
 	require.Equal(t, root, rec.Header.Root, "the same line gives the same list")
 }
 
@@ -107,21 +117,21 @@ func (f failing) KeepList(ctx context.Context, l *draw.List) error {
 }
 
 func TestAListThatCantBeKeptIsTriedAgain(t *testing.T) {
-	h := setup(t, drawing(0))
+	h := setup(t, drawing)
 	h.open()
+	h.admitAt(time.Now())
 	h.run("only", h.draws(failing{h.books, time.Now().Add(1500 * time.Millisecond)}))
 	h.eventually(10*time.Second, "the draw is listed", func() bool { return h.snapshot().Draw == queue.DrawListed })
 }
 
 // A failover may lose the end of a draw while its seed is public.
 func TestARoomThatLostTheEndOfAListedDrawIsToldAgain(t *testing.T) {
-	h := setup(t, drawing(0))
+	h := setup(t, drawing)
 	h.open()
+	h.admitAt(time.Now())
 	h.run("only", h.draws(h.books))
 	h.eventually(10*time.Second, "the draw is listed", func() bool { return h.snapshot().Draw == queue.DrawListed })
-	later := time.Now().Add(time.Hour)
-	_, err := h.books.Update(t.Context(), theRoom, 0, func(s room.Settings) (room.Settings, error) { s.AdmitsAt = &later; return s, nil }, operator)
-	require.NoError(t, err)
+	h.admitAt(time.Now().Add(time.Hour))
 	h.eventually(5*time.Second, "the room has the new time", func() bool { return h.snapshot().Rules.AdmitsAt.After(time.Now().Add(time.Minute)) })
 	require.NoError(t, h.rdb.HDel(t.Context(), h.prefix+":{"+theRoom+"}:state", "draw").Err())
 	h.eventually(5*time.Second, "the draw is over again", func() bool { return h.snapshot().Draw == queue.DrawListed })

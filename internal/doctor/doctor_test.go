@@ -345,7 +345,7 @@ func TestExaminationChangesNothing(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	rows := func() (all string) {
-		for _, table := range []string{"rooms", "room_progress", "room_changes", "room_exclusions", "products", "orders", "outbox"} {
+		for _, table := range []string{"rooms", "room_progress", "room_changes", "room_exclusions", "products", "orders", "outbox", "draws"} {
 			var text string
 			require.NoError(t, f.db.QueryRow(t.Context(), fmt.Sprintf("SELECT coalesce(string_agg(t::text, ';' ORDER BY t::text), '') FROM %s t", table)).Scan(&text))
 			all += text + "\n"

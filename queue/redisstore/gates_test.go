@@ -207,7 +207,7 @@ func TestThoseWhoAreAwayDoNotFillARoomThatIsOff(t *testing.T) {
 	f.tick()
 	f.pass(30 * time.Second)
 	require.Equal(t, 2, f.reap().Away)
-	_, err := f.EnterAtOnce(t.Context(), f.room, "cy", 0, "g")
+	_, err := f.EnterWith(t.Context(), f.room, "cy", queue.Entry{Grant: "g"})
 	require.ErrorIs(t, err, queue.ErrFull)
 	f.set(switchedOff)
 	require.Equal(t, queue.Ready, f.straight("cy").Status)

@@ -365,7 +365,8 @@ func TestTheDocumentHasTheRoutesOfTheDesign(t *testing.T) {
 		"POST /admin/v1/rooms/{room}/pause", "POST /admin/v1/rooms/{room}/release", "POST /admin/v1/rooms/{room}/resume", "GET /admin/v1/rooms/{room}/snapshot",
 		"GET /.well-known/jwks.json", "GET /docs", "GET /docs/{file}", "GET /livez", "GET /metrics", "GET /openapi.yaml", "GET /problems/{slug}", "GET /readyz",
 		"POST /v1/orders", "GET /v1/orders/{id}",
-		"GET /v1/rooms/{room}", "POST /v1/rooms/{room}/entries",
+		"GET /v1/rooms/{room}", "GET /v1/rooms/{room}/draw", "GET /v1/rooms/{room}/draw/entrants", "GET /v1/rooms/{room}/draw/proof",
+		"POST /v1/rooms/{room}/entries",
 		"DELETE /v1/rooms/{room}/entries/me", "GET /v1/rooms/{room}/entries/me",
 	}, routes)
 }

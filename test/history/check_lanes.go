@@ -26,7 +26,7 @@ func (m *moment) given(lane int) int64 {
 	if m.boosts(lane) {
 		return max(m.was.Lasts[lane&3]+1, m.Now-m.conf.sharing.boosts[lane&3])
 	}
-	return max(m.was.Last+1, m.Now)
+	return m.lastPlace()
 }
 
 // everBoosted tells whether a boost was in force at any time.

@@ -102,12 +102,18 @@ func (m *moment) mayRestore(who *Member) bool {
 	case ended:
 		return false
 	}
-	of, lane, score := m.number(2), m.number(3), m.number(4)
+	of, lane, score, age := m.number(2), m.number(3), m.number(4), m.number(4)
+	if m.conf.lots() && score < beyond {
+		if m.conf.lottery {
+			return false // entering again gives the same place
+		}
+		age = m.number(7)
+	}
 	if lane < 0 || lane > 3 || of < m.conf.restorableFrom || of > m.gen {
 		return false
 	}
 	if of == m.gen {
-		return score > max(m.was.Watermarks[lane], m.number(5), m.was.Tidied)
+		return score > max(m.was.Watermarks[lane], m.number(5)) && age > m.was.Tidied
 	}
 	return m.Now < m.conf.began+m.conf.forgetAfter && (score > m.conf.floors[lane] || m.arg(6) == "1")
 }
@@ -121,6 +127,9 @@ func (j *judge) floors(m *moment) string {
 // stands in front of them, whatever process each asked. Where a boost has been in
 // force that is so within each lane.
 func laterStandsBehind(j *judge) {
+	if j.lottery() {
+		return
+	}
 	boosted := j.everBoosted()
 	lanes := map[string]bool{}
 	for i := range j.calls {
@@ -183,6 +192,9 @@ func newPlaceIsLast(j *judge) {
 		for _, v := range m.moves {
 			if m.Script != "enter" || !newPlace(m, v) {
 				continue
+			}
+			if m.byLot(v.before) {
+				continue // see placeByLot
 			}
 			lane, is := v.after.place().Lane, v.after.place().Score
 			want := m.given(lane)

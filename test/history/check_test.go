@@ -59,7 +59,7 @@ func TestEachCheckRefusesWhatBreaksItsPromise(t *testing.T) {
 
 func plays() []play {
 	return slices.Concat(orderPlays, repeatPlays, placePlays, lanePlays, countPlays, stockPlays, ratePlays, openPlays, grantPlays, arrowPlays,
-		toldPlays, gatePlays)
+		toldPlays, gatePlays, drawPlays)
 }
 
 // wholeWay is a history in which all goes well, and much happens.

@@ -1,6 +1,10 @@
 package history
 
-import "time"
+import (
+	"time"
+
+	"github.com/linekeeper/linekeeper/draw"
+)
 
 // Final is what Redis and Postgres hold of one room at the end of a run.
 type Final struct {
@@ -10,6 +14,7 @@ type Final struct {
 	Progress   Progress
 	Products   []Product // of all rooms
 	Exclusions []Exclusion
+	Draws      []DrawRow
 }
 
 // Dump is the room in Redis. Begun is false where there is no room.
@@ -60,6 +65,16 @@ type Product struct {
 type Progress struct {
 	Floors    []int64
 	LastScore int64
+}
+
+// DrawRow is a row of the table draws, with the list that is kept of it.
+type DrawRow struct {
+	Sale   int64
+	Seed   string // also of one that is secret
+	Order  draw.Order
+	Lanes  []draw.Lane
+	Listed bool
+	List   string // the document, once Listed
 }
 
 // Exclusion is a row of the table room_exclusions.

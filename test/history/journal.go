@@ -92,6 +92,7 @@ type State struct {
 	ListenSince, HeardAt, StepAt int64
 	Tidied                       int64 // outcomes of places up to it may have been forgotten
 	ReleasedUsed                 int64 // of those released by hand
+	Draw                         int64 // 0 or 1 open, 2 closed, 3 listed
 	Watermarks                   [4]int64
 	Lasts                        [4]int64 // the highest score given, per lane
 	Stock                        StockTold

@@ -135,7 +135,7 @@ func (p *parser) state(f map[string]text) State {
 	s := State{
 		Time: p.int(f["time"]), Last: p.int(f["last"]), Tat: p.int(f["tat"]), Term: p.int(f["term"]), Leader: string(f["leader"]),
 		Seq: p.int(f["seq"]), Eff: p.int(f["eff"]), ListenSince: p.int(f["listen_since"]), HeardAt: p.int(f["heard_at"]),
-		StepAt: p.int(f["step_at"]), Tidied: p.int(f["tidied"]), ReleasedUsed: p.int(f["released_used"]),
+		StepAt: p.int(f["step_at"]), Tidied: p.int(f["tidied"]), Draw: p.int(f["draw"]), ReleasedUsed: p.int(f["released_used"]),
 		Stock: StockTold{SKU: string(f["stock_sku"]), Left: p.int(f["stock"]), Consumed: p.int(f["stock_consumed"]), At: p.int(f["stock_at"])},
 	}
 	for lane := range s.Watermarks {

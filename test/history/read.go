@@ -123,6 +123,9 @@ func readPostgres(ctx context.Context, pool *pgxpool.Pool, room string, f *Final
 	}, exclusionsOf, room); err != nil {
 		return err
 	}
+	if f.Draws, err = readDraws(ctx, pool, room); err != nil {
+		return err
+	}
 	if f.Products, err = collect(ctx, pool, func(row pgx.CollectableRow) (p Product, err error) {
 		return p, row.Scan(&p.SKU, &p.Stock)
 	}, productsAll); err != nil {

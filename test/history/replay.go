@@ -45,11 +45,11 @@ type move struct {
 type conf struct {
 	generation, version, sale, restorableFrom, began, batch, interval, tokenTTL, pickupTTL, processingTimeout, awayAfter,
 	forgetAfter, capacity, settle, opensAt, admitsAt, closesAt, released int64
-	paused, draining, off, direct bool
-	floors                        [4]int64
-	sharing                       sharing
-	stock                         string // sku that bounds who is let in; empty: none
-	overbook                      int64  // in thousandths
+	paused, draining, off, direct, draw, lottery bool
+	floors                                       [4]int64
+	sharing                                      sharing
+	stock                                        string // sku that bounds who is let in; empty: none
+	overbook                                     int64  // in thousandths
 }
 
 func confOf(fields map[string]string) *conf {
@@ -62,6 +62,7 @@ func confOf(fields map[string]string) *conf {
 		batch: n("batch"), interval: n("interval"), tokenTTL: n("token_ttl"), pickupTTL: n("pickup_ttl"),
 		processingTimeout: n("processing_timeout"), awayAfter: n("away_after"), forgetAfter: n("forget_after"), capacity: n("capacity"),
 		settle: n("settle"), admitsAt: n("admits_at"), closesAt: n("closes_at"), paused: n("paused") == 1, draining: n("draining") == 1,
+		draw: n("draw") == 1, lottery: n("lottery") == 1,
 	}
 	c.sharing = sharing{lanes: n("lanes"), oneLine: n("one_line") == 1, maxWait: n("max_wait")}
 	c.stock, c.overbook = fields["stock"], n("overbook")

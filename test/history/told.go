@@ -275,7 +275,7 @@ func (b comeback) aheadOf(member string, score int64) bool {
 func (j *judge) comebacks() []comeback {
 	var out []comeback
 	j.eachMove(func(m *moment, v move) {
-		if v.after.kind() != waiting || v.before.kind() == waiting || m.Script == "enter" && newPlace(m, v) && !m.boosts(v.after.place().Lane) {
+		if v.after.kind() != waiting || v.before.kind() == waiting || m.Script == "enter" && newPlace(m, v) && !m.boosts(v.after.place().Lane) && !(m.conf != nil && m.conf.lottery) {
 			return
 		}
 		b := comeback{v.member, v.after.Score, m.After, m.Before}

@@ -48,6 +48,7 @@ var blows = []blow{
 	{"member blocked", (*world).blockOne},
 	{"stock put in", func(w *world) { w.supply(int64(draw(w.rnd, 1, 4))) }},
 	{"stock taken away", func(w *world) { w.supply(-2) }},
+	{"draw moved", (*world).moveDraw},
 }
 
 // strikeLater plans the blows of a world, somewhere in its troubled part.
@@ -237,6 +238,9 @@ func (w *world) pauseRoom() {
 
 // moveClosing closes the room in a while, or drains it, and opens it again.
 func (w *world) moveClosing() {
+	if w.plan.settings.Draw { // which ends at a time that it has to keep
+		return
+	}
 	closes := w.redisTime().Add(w.upTo(10 * time.Second))
 	if begun := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); closes.Before(begun) {
 		closes = begun // of all bubbles; settings know no time before it
@@ -338,4 +342,18 @@ func (w *world) supply(n int64) {
 	default:
 		w.facts.Supplies = append(w.facts.Supplies, history.Supply{SKU: w.sku(), N: now - old, Mono: began})
 	}
+}
+
+// moveDraw moves the end of a draw, which may have been seen already.
+func (w *world) moveDraw() {
+	by, now := time.Duration(w.rnd.IntN(20)-8)*time.Second, time.Now()
+	w.set(func(s *room.Settings) {
+		if s.Draw {
+			at := s.AdmitsAt.Add(by)
+			if at.Before(now) {
+				at = now
+			}
+			s.AdmitsAt = &at
+		}
+	})
 }

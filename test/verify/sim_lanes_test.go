@@ -60,8 +60,8 @@ func (p *person) laneFor() string {
 
 // changeWeights has the lanes of a room share in another way from now on.
 func (w *world) changeWeights() {
-	if len(w.plan.settings.Lanes) == 1 {
-		return
+	if len(w.plan.settings.Lanes) == 1 || w.plan.settings.ByLot() {
+		return // the weights of a draw and of a lottery are fixed
 	}
 	w.set(func(s *room.Settings) {
 		s.Lanes = append([]room.Lane(nil), s.Lanes...)

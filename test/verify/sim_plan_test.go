@@ -64,6 +64,15 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 			p.schedule.closes = p.schedule.admits + after
 		}
 	}
+	switch rnd.IntN(12) {
+	case 0:
+		p.draws(rnd)
+	case 1:
+		p.settings.Priority = "lottery"
+	}
+	if p.theme.name == "draws" {
+		p.draws(rnd)
+	}
 	if p.theme.slow {
 		p.longest, p.length = 25*time.Second, 90*time.Second
 	}
@@ -71,9 +80,32 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 	if p.theme.people != nil {
 		p.theme.people(&p)
 	}
-	p.settings.DirectAdmission = p.settings.DirectAdmission && !p.settings.OneOrderPerMember
+	p.reconcile()
 	if p.stocked {
 		p.settings.Overbook = draw(rnd, 1, 1, 1, 1.5)
 	}
 	return p
+}
+
+// reconcile takes back what rooms refuse beside each other.
+func (p *plan) reconcile() {
+	s := &p.settings
+	s.DirectAdmission = s.DirectAdmission && !s.OneOrderPerMember && !s.Draw
+	if s.Draw {
+		p.schedule = schedule{}
+	}
+	if s.ByLot() {
+		s.MaxWaitSeconds = 0
+	}
+	if s.Priority != "boost" {
+		for i := range s.Lanes {
+			s.Lanes[i].BoostSeconds = 0
+		}
+	}
+}
+
+// draws makes the room one that draws, while some still come and some are late.
+func (p *plan) draws(rnd *rand.Rand) {
+	at := time.Now().Add(draw(rnd, 2*time.Second, 5*time.Second, 15*time.Second))
+	p.settings.Draw, p.settings.AdmitsAt, p.settings.Priority = true, &at, draw(rnd, "ratio", "lottery")
 }

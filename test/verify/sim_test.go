@@ -154,7 +154,10 @@ func (w *world) calm() {
 	})
 	w.set(func(s *room.Settings) {
 		s.Paused, s.Off, s.Capacity, s.BatchSize, s.IntervalMs, s.ForgetAfterSeconds = false, false, 0, 1000, 1000, 60
-		s.OpensAt, s.AdmitsAt, s.ClosesAt, s.Draining, s.Adaptive = nil, nil, nil, false, false
+		s.OpensAt, s.ClosesAt, s.Draining, s.Adaptive = nil, nil, false, false
+		if !s.Draw { // which keeps the time at which it ends
+			s.AdmitsAt = nil
+		}
 	})
 	// What is left in line is admitted, not fetched, goes away, and is forgotten;
 	// what was fetched expires.

@@ -51,6 +51,8 @@ var themes = []theme{
 		blows: []string{"paused", "closing moved", "settings changed", "clock a little back"}},
 	{name: "straight in", heat: 0.1, redis: []fate{echoed, replyLost, twice, late}, hot: []string{"enter", "pickup", "issue", "reserve"},
 		blows: []string{"switched off", "released by hand", "total loss", "paused"}, people: trickling},
+	{name: "draws", heat: 0.15, hot: []string{"listed", "entrants", "INSERT INTO draw_pieces", "UPDATE draws", "SELECT listed_at", "SELECT seed", "reserve"},
+		blows: []string{"node killed", "draw moved"}},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }

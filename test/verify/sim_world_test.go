@@ -238,6 +238,7 @@ func (w *world) cleanUp() {
 	}
 	for _, q := range []string{
 		`DELETE FROM outbox WHERE room = $1`, `DELETE FROM orders WHERE room = $1`,
+		`DELETE FROM draw_pieces WHERE room = $1`, `DELETE FROM draws WHERE room = $1`,
 		`DELETE FROM room_progress WHERE room = $1`, `DELETE FROM room_exclusions WHERE room = $1`, `DELETE FROM rooms WHERE name = $1`,
 	} {
 		if _, err := w.books.Exec(ctx, q, w.room); err != nil {

@@ -46,6 +46,8 @@ var Mutants = []Mutant{
 	{"lift-all", "the longest wait takes all that a call may take", "I7", "a longest wait, and a line that moves slowly"},
 	{"early-admission", "reserve does not wait for admitsAt", "I10", "a room with admitsAt, and people in line before it"},
 	{"believed-batch", "reserve works with the batch that a scheduler believes in", "I10", "a batch that is made smaller, and a tick that does not know yet"},
+	{"draw-not-awaited", "reserve does not wait for the list of a draw", "I7", "a draw that ends with people in line"},
+	{"late-lot", "enter gives places by lot after the end of a draw", "I7", "somebody who enters at that moment"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
 	{"stock-without-consumed", "what has been consumed since the stock was read is not subtracted", "I11",

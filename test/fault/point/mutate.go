@@ -150,6 +150,9 @@ if not known then call('HINCRBY', STATS, 'entered', 1) end`},
 
 	{"believed-batch", "reserve", `math.min(number(7), C.batch)`, `number(7)`},
 
+	{"draw-not-awaited", "reserve", `if DRAW > 0 and DRAW < LISTED then`, `if false then`},
+	{"late-lot", "enter", `local by_lot = DRAW == OPEN or`, `local by_lot = DRAW == OPEN or (DRAW > 0 and first ~= 0) or`},
+
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 	{"capacity-without-claimed", "enter", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
 

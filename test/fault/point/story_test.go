@@ -378,6 +378,21 @@ var stories = []story{
 		s.must(s.Update(s, s.life))
 		s.say(s.tick(), " and at once ", s.tick())
 	}, "5 and at once 0", "5 and at once 3"},
+
+	{"draw-not-awaited", func(s *stage) {
+		s.drawFor(time.Second)
+		s.enterByLot("ann")
+		s.pass(2 * time.Second)
+		s.say(s.tick())
+	}, "0", "1"},
+
+	{"late-lot", func(s *stage) {
+		s.drawFor(time.Second)
+		s.enterByLot("ann")
+		s.pass(2 * time.Second)
+		s.enterByLot("bob")
+		s.say(s.at("ann").Place.Drawn(), " ", s.at("bob").Place.Drawn())
+	}, "true false", "true true"},
 }
 
 // letStraightIn makes the room let people straight in while nobody waits. Its
@@ -392,4 +407,16 @@ func (s *stage) straight(member string) queue.Standing {
 	st, err := s.EnterWith(s, s.room, member, queue.Entry{Grant: "s-" + member})
 	s.must(err)
 	return st
+}
+
+// drawFor makes the room one that draws for d from now.
+func (s *stage) drawFor(d time.Duration) {
+	s.life.Generation, s.life.Rules.Draw, s.life.Rules.AdmitsAt = 8, true, s.clock.Add(d)
+	s.step.Generation = 8
+	s.begin()
+}
+
+func (s *stage) enterByLot(member string) {
+	_, err := s.EnterWith(s, s.room, member, queue.Entry{Lot: queue.Lot{Sale: 3, First: 1 << 49}})
+	s.must(err)
 }

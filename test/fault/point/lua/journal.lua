@@ -150,7 +150,7 @@ if wrote or REFUSALS[first] then
     '"argv":' .. json({ unpack(ARGV, 2) }), '"reply":' .. (ok and json(answer) or 'null'), '"error":' .. json(message),
     '"members":{' .. table.concat(members, ',') .. '}',
     '"state":' .. hash(KEYS[2], { 'time', 'last', 'tat', 'term', 'leader', 'seq', 'eff', 'listen_since', 'heard_at',
-      'step_at', 'tidied', 'released_used', 'stock_sku', 'stock', 'stock_consumed', 'stock_at', 'watermark0', 'watermark1', 'watermark2', 'watermark3',
+      'step_at', 'tidied', 'draw', 'released_used', 'stock_sku', 'stock', 'stock_consumed', 'stock_at', 'watermark0', 'watermark1', 'watermark2', 'watermark3',
       'last0', 'last1', 'last2', 'last3' }),
     '"sizes":' .. sizes, '"generation":' .. json(ask('HGET', KEYS[1], 'generation') or '0'), '"stats":' .. hash(KEYS[19]),
   }
