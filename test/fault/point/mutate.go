@@ -130,7 +130,7 @@ if not known then call('HINCRBY', STATS, 'entered', 1) end`},
 
 	{"straight-in-free", "enter", `score = score } }, off and 0 or 1, eff)`, `score = score } }, 0, eff)`},
 
-	{"straight-in-past-who-waits", "enter", `local at_once, eff = grant ~= '' and in_front == 0, nil`, `local at_once, eff = grant ~= '', nil`},
+	{"straight-in-past-who-waits", "enter", `grant ~= '' and in_front == 0 and`, `grant ~= '' and`},
 
 	{"release-not-spent", "issue", `  call('HINCRBY', STATE, 'released_used', hand)
 `, ``},
@@ -150,7 +150,7 @@ if not known then call('HINCRBY', STATS, 'entered', 1) end`},
 
 	{"believed-batch", "reserve", `math.min(number(7), C.batch)`, `number(7)`},
 
-	{"draw-not-awaited", "reserve", `if DRAW > 0 and DRAW < LISTED then`, `if false then`},
+	{"draw-not-awaited", "reserve", `if list_awaited() then return`, `if false then return`},
 	{"late-lot", "enter", `local by_lot = DRAW == OPEN or`, `local by_lot = DRAW == OPEN or (DRAW > 0 and first ~= 0) or`},
 
 	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
