@@ -121,7 +121,7 @@ func (j *judge) floors(m *moment) string {
 // stands in front of them, whatever process each asked. Where a boost has been in
 // force that is so within each lane.
 func laterStandsBehind(j *judge) {
-	boosted := j.everBoosted()
+	boosted := j.ever(boosted)
 	lanes := map[string]bool{}
 	for i := range j.calls {
 		if c := &j.calls[i]; boosted && c.F == Enter {
