@@ -29,17 +29,23 @@ func (m *moment) given(lane int) int64 {
 	return m.lastPlace()
 }
 
-// everBoosted tells whether a boost was in force at any time.
-func (j *judge) everBoosted() bool {
+// ever tells whether settings of that kind were in force at any time.
+func (j *judge) ever(is func(s *sharing) bool) bool {
+	var last *conf
 	for _, l := range j.lines {
 		for _, m := range l.moments {
-			if m.boosts(0) || m.boosts(1) || m.boosts(2) || m.boosts(3) {
+			if m.conf != nil && m.conf != last && is(&m.conf.sharing) {
 				return true
 			}
+			last = m.conf
 		}
 	}
 	return false
 }
+
+func boosted(s *sharing) bool   { return s.oneLine && s.boosts != [4]int64{} }
+func oneLine(s *sharing) bool   { return s.oneLine }
+func manyLanes(s *sharing) bool { return s.lanes > 1 }
 
 // took is what one reserve took anew, in the order in which it did.
 type took struct {
@@ -95,6 +101,9 @@ func (j *judge) walkCrowds(f func(l *lineage, m *moment, q *crowd)) {
 // who has not gone silent stands in front of them. Of equal scores the lower lane
 // is in front.
 func oneLineInOrder(j *judge) {
+	if !j.ever(oneLine) {
+		return
+	}
 	j.walkCrowds(func(l *lineage, m *moment, q *crowd) {
 		if m.Script != "reserve" || m.at < l.from || m.conf == nil || !m.conf.sharing.oneLine {
 			return
@@ -144,6 +153,9 @@ func (s *shares) idle(lane int) {
 // of each at most. So an idle lane has saved no credit, and no lane starves. What
 // is counted is who is taken in turn: lifts come before the lanes share.
 func lanesShare(j *judge) {
+	if !j.ever(manyLanes) {
+		return
+	}
 	var s shares
 	var rule *sharing
 	var at *lineage

@@ -130,7 +130,7 @@ func laterStandsBehind(j *judge) {
 	if j.lottery() {
 		return
 	}
-	boosted := j.everBoosted()
+	boosted := j.ever(boosted)
 	lanes := map[string]bool{}
 	for i := range j.calls {
 		if c := &j.calls[i]; boosted && c.F == Enter {
