@@ -35,8 +35,8 @@ local function stock_known()
 end
 
 -- stock_free is how many more may be let in; no limit where no stock bounds the
--- room, which has no overbook then. A reading that is old, or that counted more than Redis now remembers,
--- proves nothing: then nobody is.
+-- room (it has no overbook then). A reading that is old, or had counted more
+-- than Redis now remembers, proves nothing: then nobody is let in.
 local function stock_free()
   local overbook = fields(CONF, 'overbook').overbook
   if overbook == 0 then return math.huge end
