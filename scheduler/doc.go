@@ -23,6 +23,14 @@
 // last write to Postgres is done share the next one. Beside the ticks, and
 // whatever becomes of them, each room is reaped at least once a second.
 //
+// # Batches that follow the database
+//
+// Beside the ticks of an adaptive room run the rounds of its controller (package
+// controller). A round reads the room's counts, and keeps in Redis what follows
+// from them, fenced like a step; the next tick works with it. A tick that does
+// not know where the room stands asks first, so a new leader goes on where the
+// one before has stopped, and after an outage one is let through.
+//
 // # Leading
 //
 //	candidate --TryLock--> leads a term --extended every TTL/3--> leads on
