@@ -244,7 +244,7 @@ func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
 		"adaptive": `{"adaptive":true}`,
-		"stock": `{"stock":"demo"}`, "draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
+		"stock":    `{"stock":"demo"}`, "draw": `{"draw":true}`, "maxWaitSeconds": `{"maxWaitSeconds":1}`,
 		"priority": `{"priority":"boost"}`, "fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
 		"lanes": `{"lanes":[{"name":"vip","weight":2},{"name":"standard","weight":1}]}`,
 	} {
