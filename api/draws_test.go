@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/api"
@@ -370,4 +371,20 @@ func TestALotteryGoesOnBySecretKeys(t *testing.T) {
 	f.post(member("m7"), ticket(tickets["m7"])).is(http.StatusCreated)
 	require.True(t, rec.Key(rec.Entrant("m7"), draw.Weighted, 1).Holds(int64(f.rdb.ZScore(t.Context(), f.key("lane0"), "m7").Val())),
 		"entering again gives it")
+}
+
+// Near the front people are told to ask sooner than their pick-up time allows for,
+// which would say that they are near the front.
+func TestHowSoonToAskSaysNothingOfARankBeforeTheDrawIsListed(t *testing.T) {
+	t.Parallel()
+	f := drawing(t, settings(func(s *room.Settings) { s.PickupTTLSeconds, s.BatchSize = 10, 1 }))
+	text := *f.post(member("ann")).is(http.StatusCreated).position().QueueTicket
+	ahead := make([]redis.Z, 1500) // beyond the horizon
+	for i := range ahead {
+		ahead[i] = redis.Z{Score: float64(draw.First - 1 - i), Member: fmt.Sprint("m", i)}
+	}
+	require.NoError(t, f.rdb.ZAdd(t.Context(), f.key("lane0"), ahead...).Err())
+	for range 40 {
+		require.LessOrEqual(t, f.get(member("ann"), ticket(text)).is(http.StatusOK).position().NextPollAfterMs, 3334)
+	}
 }

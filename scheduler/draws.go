@@ -16,7 +16,7 @@ type Draws interface {
 }
 
 // listLimit ends the making of a list that would never be done. A million
-// entrants take half a minute.
+// entrants take some ten seconds.
 const listLimit = 10 * time.Minute
 
 // drawWaits sees to it that a room which waits for the list of its draw gets it.

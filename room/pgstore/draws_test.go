@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/draw"
+	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/room"
 )
 
@@ -142,4 +143,26 @@ func TestADrawWithoutEntrantsHasAnEmptyList(t *testing.T) {
 	_, body, err := f.PieceOf(t.Context(), "sale", 1, rec.Entrant("ann"))
 	require.NoError(t, err)
 	require.Nil(t, body)
+}
+
+// A leader that was paused over a flush writes of the sale that is over.
+func TestAnEarlierSaleChangesNoFloorsOfALaterOne(t *testing.T) {
+	f := setUp(t)
+	advance := func(sale, floor, last int64) {
+		t.Helper()
+		require.NoError(t, f.Advance(t.Context(), []queue.Progress{{Room: "sale", Sale: sale, Floors: []int64{floor}, LastScore: last}}))
+	}
+	advance(1, 1000, 1000)
+	require.EqualValues(t, 1000, f.life().Floors[0])
+	_, err := f.Flush(t.Context(), "sale", room.Actor{})
+	require.NoError(t, err)
+	require.Zero(t, f.life().Floors[0], "nobody of this sale has been let through")
+	advance(2, 7, 7)
+	advance(1, 2000, 2000)
+	life := f.life()
+	require.EqualValues(t, 7, life.Floors[0])
+	require.EqualValues(t, 2000, life.LastScore, "which holds for all sales")
+	floor, _, err := f.Restorable(t.Context(), "sale", 2, "ann", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, floor)
 }
