@@ -174,7 +174,7 @@ func (f *fixture) pass(d time.Duration) {
 
 func (f *fixture) options() api.Options {
 	return api.Options{
-		Line: f.line, Returns: f.line, Snapshots: f.line, Hearer: f.line, Books: f.rooms, Draws: f.rooms,
+		Line: f.line, Returns: f.line, Snapshots: f.line, Hearer: f.line, Health: f.line, Books: f.rooms, Draws: f.rooms,
 		Orders: order.New(f.line, f.orders, order.Options{}), OrderBook: f.orders, Ring: f.ring,
 		Ready: func() []string { return nil },
 	}
@@ -216,7 +216,7 @@ func (f *fixture) issue(taken []queue.Candidate) {
 		decisions = append(decisions, queue.Decision{Member: c.Member, Grant: credential.NewGrantID()})
 		floor = max(floor, c.Place.Score)
 	}
-	progress := []queue.Progress{{Room: f.room, Floors: []int64{floor}, LastScore: floor}}
+	progress := []queue.Progress{{Room: f.room, Sale: f.life.Sale, Floors: []int64{floor}, LastScore: floor}}
 	require.NoError(f.t, f.rooms.Advance(f.t.Context(), progress))
 	_, err := f.line.Issue(f.t.Context(), f.room, f.step, decisions)
 	require.NoError(f.t, err)

@@ -357,13 +357,13 @@ func TestTheDocumentHasTheRoutesOfTheDesign(t *testing.T) {
 		routes = append(routes, r.Method+" "+r.Pattern)
 	}
 	require.Equal(t, []string{
-		"GET /admin/v1/audit", "GET /admin/v1/outbox", "POST /admin/v1/outbox/{id}/requeue",
+		"GET /.well-known/jwks.json", "GET /admin/v1/audit", "GET /admin/v1/outbox", "POST /admin/v1/outbox/{id}/requeue",
 		"GET /admin/v1/products/{sku}", "PUT /admin/v1/products/{sku}",
 		"GET /admin/v1/rooms", "POST /admin/v1/rooms",
 		"DELETE /admin/v1/rooms/{room}", "GET /admin/v1/rooms/{room}", "PATCH /admin/v1/rooms/{room}",
 		"POST /admin/v1/rooms/{room}/drain", "POST /admin/v1/rooms/{room}/flush", "POST /admin/v1/rooms/{room}/off",
 		"POST /admin/v1/rooms/{room}/pause", "POST /admin/v1/rooms/{room}/release", "POST /admin/v1/rooms/{room}/resume", "GET /admin/v1/rooms/{room}/snapshot",
-		"GET /.well-known/jwks.json", "GET /docs", "GET /docs/{file}", "GET /livez", "GET /metrics", "GET /openapi.yaml", "GET /problems/{slug}", "GET /readyz",
+		"GET /docs", "GET /docs/{file}", "GET /livez", "GET /metrics", "GET /openapi.yaml", "GET /problems/{slug}", "GET /readyz",
 		"POST /v1/orders", "GET /v1/orders/{id}",
 		"GET /v1/rooms/{room}", "GET /v1/rooms/{room}/draw", "GET /v1/rooms/{room}/draw/entrants", "GET /v1/rooms/{room}/draw/proof",
 		"POST /v1/rooms/{room}/entries",
