@@ -280,3 +280,30 @@ func TestAMessageReachesThoseWaitingAtTheirNextPoll(t *testing.T) {
 	status, _ := f.serve().status(f.room)
 	require.Equal(t, spec.Message{"en": "Back at nine", "de": "Um neun zurück"}, status.Message)
 }
+
+func TestThePositionShowsTheStateOfTheRoom(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	ann := f.enter()
+	past, later := start.Add(-time.Minute), start.Add(time.Hour)
+	for _, step := range []struct {
+		want   queue.RoomState
+		change func(s *room.Settings)
+	}{
+		{queue.NotOpen, func(s *room.Settings) { s.OpensAt = &later }},
+		{queue.PreQueue, func(s *room.Settings) { s.OpensAt, s.AdmitsAt = nil, &later }},
+		{queue.Open, func(s *room.Settings) { s.AdmitsAt = nil }},
+		{queue.Paused, func(s *room.Settings) { s.Paused = true }},
+		{queue.Draining, func(s *room.Settings) { s.Paused, s.Draining = false, true }},
+		{queue.Closed, func(s *room.Settings) { s.Draining, s.ClosesAt = false, &past }},
+		{queue.Off, func(s *room.Settings) { s.Off = true }},
+	} {
+		f.change(step.change)
+		site := f.serve()
+		p := site.poll(ann)
+		require.Equal(t, step.want, p.RoomState)
+		require.Equal(t, queue.Waiting, p.Status, "%s takes nobody's place", step.want)
+		status, _ := site.status(f.room)
+		require.Equal(t, step.want, status.RoomState)
+	}
+}

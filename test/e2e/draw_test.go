@@ -13,6 +13,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/api/spec"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/test/harness"
 )
 
 // A draw through two processes, from the commitment to the command that checks
@@ -46,6 +47,9 @@ func TestADrawIsPublishedAndVerifiedByTheCommand(t *testing.T) {
 	ann.until(b, queue.Ready)
 	late := w.shopper()
 	late.enter(a).is(201)
+	harness.Eventually(t, patience, "every process knows that the draw is listed", func() bool {
+		return public(a, "/entrants").status == 200 && public(b, "/entrants").status == 200
+	})
 	require.NoError(t, json.Unmarshal(public(a, "").is(200).body, &known))
 	require.Equal(t, spec.DrawState("listed"), known.State)
 	require.Equal(t, promised.Commitment, known.Commitment)
