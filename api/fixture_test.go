@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -247,14 +248,22 @@ func (f *fixture) keys() []string {
 
 func (f *fixture) key(part string) string { return f.prefix + ":{" + f.room + "}:" + part }
 
-// dump is all that Redis holds of the room, as it would be copied elsewhere.
+// dump is all that Redis holds of the room, as text: what is equal reads the same.
 func (f *fixture) dump() map[string]string {
 	f.t.Helper()
 	all := map[string]string{}
 	for _, key := range f.keys() {
-		value, err := f.rdb.Dump(f.t.Context(), key).Result()
+		kind, err := f.rdb.Type(f.t.Context(), key).Result()
 		require.NoError(f.t, err)
-		all[key] = value
+		switch kind {
+		case "hash":
+			all[key] = fmt.Sprint(f.rdb.HGetAll(f.t.Context(), key).Val()) // sorted by field
+		case "zset":
+			all[key] = fmt.Sprint(f.rdb.ZRangeWithScores(f.t.Context(), key, 0, -1).Val())
+		default:
+			all[key] = kind + " " + f.rdb.Get(f.t.Context(), key).Val()
+		}
+		require.NotEmpty(f.t, all[key], key)
 	}
 	return all
 }
