@@ -13,6 +13,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/api/spec"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/test/harness"
 )
 
 // A draw through two processes, from the commitment to the command that checks
@@ -46,8 +47,12 @@ func TestADrawIsPublishedAndVerifiedByTheCommand(t *testing.T) {
 	ann.until(b, queue.Ready)
 	late := w.shopper()
 	late.enter(a).is(201)
-	require.NoError(t, json.Unmarshal(public(a, "").is(200).body, &known))
-	require.Equal(t, spec.DrawState("listed"), known.State)
+	for _, p := range []*process{b, a} { // what each knows may be a second old
+		harness.Eventually(t, 5*time.Second, "the draw is listed", func() bool {
+			require.NoError(t, json.Unmarshal(public(p, "").is(200).body, &known))
+			return known.State == "listed"
+		})
+	}
 	require.Equal(t, promised.Commitment, known.Commitment)
 	require.EqualValues(t, 60, *known.Entrants)
 	require.Equal(t, seed, *known.Seed)
