@@ -62,6 +62,7 @@ type keen struct {
 	bought    map[*shopper]string // their orders
 	inside    map[*shopper]int64  // the places of those who have none
 	refused   int                 // answers that sent them away for a moment
+	last      string              // of these
 	failovers []time.Time         // when each began
 	mistakes  []string
 }
@@ -173,7 +174,10 @@ func (k *keen) insist(request func(*process) answer, giveUp func() bool) (answer
 		case !unavailable(got):
 			k.mistake("%d %v %s", got.status, got.err, got.body)
 		}
-		k.note(func() { k.refused++ })
+		k.note(func() {
+			k.refused++
+			k.last = fmt.Sprintf("%s %d %s", time.Now().Format("15:04:05.000"), got.status, got.body)
+		})
 	}
 	return answer{}, false
 }
@@ -198,6 +202,11 @@ func (k *keen) buy(n int) {
 	k.w.t.Helper()
 	bought := func() int { return len(k.bought) }
 	before := k.count(bought)
+	defer k.note(func() {
+		if k.w.t.Failed() {
+			k.w.t.Logf("%d are inside, %d were refused, at last by %s; mistakes: %v", len(k.inside), k.refused, k.last, k.mistakes)
+		}
+	})
 	harness.Eventually(k.w.t, patience, "orders are placed", func() bool { return k.count(bought) >= before+n })
 }
 
