@@ -21,11 +21,14 @@ var limits = []string{"1/1s", "3/1s", "7/1m", "60/1m", "10/100ms"}
 
 var algorithms = []Algorithm{Fixed, Sliding, Token, Leaky}
 
+// unique is a prefix for keys that no other test has, nor another run of this one.
+func unique(t *testing.T) string { return fmt.Sprintf("%s-%x", t.Name(), rand.Uint64()) }
+
 // fresh returns limiters that nobody has asked, on one Redis.
 func fresh(t *testing.T) func(l Limit) subject {
 	var now time.Time
 	var n int
-	limiter := New(harness.Redis(t), "test-"+t.Name(), WithClock(func() time.Time { return now }))
+	limiter := New(harness.Redis(t), unique(t), WithClock(func() time.Time { return now }))
 	return func(l Limit) subject {
 		n++
 		key := fmt.Sprint("key", n)
@@ -95,8 +98,9 @@ func TestManyAtOnceShareOneCount(t *testing.T) {
 	l := Limit{Sliding, 25, time.Minute}
 	var allowed atomic.Int64
 	var all sync.WaitGroup
+	rdb, prefix := harness.Redis(t), unique(t)
 	for range 4 { // processes
-		limiter := New(harness.Redis(t), "test-many")
+		limiter := New(rdb, prefix)
 		for range 25 {
 			all.Go(func() {
 				r, err := limiter.Allow(context.Background(), "ann", l)
@@ -111,7 +115,7 @@ func TestManyAtOnceShareOneCount(t *testing.T) {
 }
 
 func TestKeysAndLimitsDoNotShare(t *testing.T) {
-	limiter := New(harness.Redis(t), "test-apart")
+	limiter := New(harness.Redis(t), unique(t))
 	for _, ask := range []struct {
 		key   string
 		limit Limit
@@ -125,12 +129,13 @@ func TestKeysAndLimitsDoNotShare(t *testing.T) {
 func TestNothingIsKeptOfWhoHasGone(t *testing.T) {
 	rdb := harness.Redis(t)
 	for _, algorithm := range algorithms {
-		limiter, l := New(rdb, "test-gone"), Limit{algorithm, 3, 200 * time.Millisecond}
+		prefix := unique(t)
+		limiter, l := New(rdb, prefix), Limit{algorithm, 3, 200 * time.Millisecond}
 		for range 5 {
 			_, err := limiter.Allow(t.Context(), "ann", l)
 			require.NoError(t, err)
 		}
-		key := "test-gone:limit:" + l.String() + ":ann"
+		key := prefix + ":limit:" + l.String() + ":ann"
 		ttl := rdb.PTTL(t.Context(), key).Val()
 		require.Positive(t, ttl)
 		require.LessOrEqual(t, ttl, 202*time.Millisecond)
@@ -143,7 +148,7 @@ func TestAFullRedisIsAnErrorAndDecidesNothing(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
 	t.Cleanup(func() { _ = rdb.Close() })
 	for _, algorithm := range algorithms {
-		_, err := New(rdb, "test-full").Allow(t.Context(), "ann", Limit{algorithm, 3, time.Second})
+		_, err := New(rdb, unique(t)).Allow(t.Context(), "ann", Limit{algorithm, 3, time.Second})
 		require.ErrorContains(t, err, "OOM")
 	}
 }

@@ -19,12 +19,13 @@ import (
 func TestTheTokenBucketDecidesAsRedisRateDoes(t *testing.T) {
 	rdb := harness.Redis(t)
 	l := Limit{Token, 20, 400 * time.Millisecond}
-	ours, theirs := New(rdb, "test-oracle"), redis_rate.NewLimiter(rdb)
+	prefix := unique(t)
+	ours, theirs := New(rdb, prefix), redis_rate.NewLimiter(rdb)
 	rnd := rand.New(rand.NewPCG(8, 9))
 	const questions, close = 300, 5 * time.Millisecond
 	edges, refused := 0, 0
 	for i := range questions {
-		key := fmt.Sprint("key", edges) // after a tie that each has broken its own way they go apart
+		key := fmt.Sprint(prefix, edges) // after a tie that each has broken its own way they go apart
 		a, err := ours.Allow(t.Context(), key, l)
 		require.NoError(t, err)
 		b, err := theirs.Allow(t.Context(), key, redis_rate.Limit{Rate: l.N, Burst: l.N, Period: l.Per})
@@ -54,7 +55,7 @@ func TestWindowsDecideAsHTTPRateDoesAfterAPause(t *testing.T) {
 	for _, algorithm := range []Algorithm{Fixed, Sliding} {
 		l := Limit{algorithm, 7, 40 * time.Millisecond}
 		now := epoch
-		ours := New(rdb, "test-oracle", WithClock(func() time.Time { return now }))
+		ours := New(rdb, unique(t), WithClock(func() time.Time { return now }))
 		theirs := httprate.NewRateLimiter(l.N, l.Per)
 		rnd := rand.New(rand.NewPCG(10, 11))
 		for burst := range 8 {

@@ -35,7 +35,7 @@ var suite = []promise{
 
 // trace is a random row of questions: bursts, pauses, and the edges of windows.
 func trace(l Limit, rnd *rand.Rand) []time.Time {
-	at, out := epoch.Add(time.Duration(rnd.Int64N(int64(l.Per)))), []time.Time(nil)
+	at, out := epoch.Add(time.Duration(rnd.Int64N(int64(l.Per)))).Truncate(time.Microsecond), []time.Time(nil)
 	for len(out) < 40*min(l.N, 5)+60 {
 		switch rnd.IntN(6) {
 		case 0: // all at once

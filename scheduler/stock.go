@@ -21,6 +21,7 @@ type stock struct {
 	generation int64              // of the room that last is of
 	asked      time.Time          // when it was begun
 	untold     *queue.StockReading
+	urgent     bool // what is untold should not wait for the next tick
 }
 
 // counts is what each room with a stock has been heard to have consumed. It is
@@ -55,6 +56,7 @@ func (t *term) restock(r *room, life queue.Life, before counted, asked time.Time
 	} else if turned {
 		t.Log.Info("room has stock again", "room", r.name, "sku", sku, "left", next.Left)
 	}
+	r.stock.urgent = r.stock.urgent || first || turned
 	return first || turned
 }
 
@@ -77,7 +79,7 @@ func (r *room) toTell() *queue.StockReading {
 // told notes what a call of Reserve that was answered has brought and taught.
 func (s *stock) told(v *visit) {
 	if s.untold == v.stock {
-		s.untold = nil
+		s.untold, s.urgent = nil, false
 	}
 	s.heard = counted{v.life.Generation, v.reserved.Consumed}
 }

@@ -156,8 +156,8 @@ func (t *term) finish(v *visit, wait time.Duration) {
 	switch {
 	case v.reserved.More && len(v.reserved.Taken) > 0:
 		wait = 0
-	case r.known > 0 && r.known < r.life.Version:
-		wait = shortestSleep
+	case r.known > 0 && r.known < r.life.Version, r.stock.urgent && r.toTell() != nil:
+		wait = shortestSleep // what came while the tick was under way
 	default:
 		wait = sooner(wait)
 	}

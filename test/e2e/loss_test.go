@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -100,6 +101,7 @@ func (w *world) pollUntilRestored(line []*shopper, a, b *process, generation int
 					return
 				default:
 				}
+				time.Sleep(100 * time.Millisecond) // the shoppers' pace, not a wait for anything
 				got := s.poll([]*process{a, b}[n%2])
 				if got.status == http.StatusOK && got.position().RoomState == queue.Restoring {
 					restoring.Add(1)
@@ -111,12 +113,19 @@ func (w *world) pollUntilRestored(line []*shopper, a, b *process, generation int
 	}
 	defer wg.Wait()
 	defer close(done)
+	var last snapshot
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("%d answers have said RESTORING; at last the room was %+v", restoring.Load(), last)
+		}
+	}()
 	harness.Eventually(w.t, patience, "everybody is back", func() bool {
 		got := w.operate("GET", roomPath("snapshot"), nil)
 		if got.status != http.StatusOK {
 			return false
 		}
 		s := decoded[snapshot](got)
+		last = s
 		// A process shows the state of the room as it was a quarter of a second ago.
 		return s.Generation > generation && s.Counters["restored"] >= int64(len(line)) && restoring.Load() > 0
 	})
