@@ -184,7 +184,7 @@ func TestPostgresIsReadOnlyForSessionsThatAreThere(t *testing.T) {
 
 	n, err := d.TerminateSessions(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Positive(t, n, "a session that has just been closed may still be there, too")
 	require.Equal(t, "57P01", code(write()))
 	d.Kill()
 	_, err = pgx.Connect(t.Context(), d.DSN())
