@@ -4,6 +4,7 @@ package verify
 
 import (
 	"math/rand/v2"
+	"testing"
 	"time"
 
 	"github.com/linekeeper/linekeeper/room"
@@ -93,6 +94,9 @@ func (p *plan) reconcile() {
 	s.DirectAdmission = s.DirectAdmission && !s.OneOrderPerMember && !s.Draw
 	if s.Draw {
 		p.schedule = schedule{}
+		if s.Priority == "boost" {
+			s.Priority = "ratio"
+		}
 	}
 	if s.ByLot() {
 		s.MaxWaitSeconds = 0
@@ -108,4 +112,17 @@ func (p *plan) reconcile() {
 func (p *plan) draws(rnd *rand.Rand) {
 	at := time.Now().Add(draw(rnd, 2*time.Second, 5*time.Second, 15*time.Second))
 	p.settings.Draw, p.settings.AdmitsAt, p.settings.Priority = true, &at, draw(rnd, "ratio", "lottery")
+}
+
+func TestEveryPlanIsOfARoomThatCanBe(t *testing.T) {
+	for seed := range uint64(3000) {
+		p := newPlan(seed, rand.New(rand.NewPCG(seed, 0x11e5)))
+		p.schedule.at(&p.settings, time.Now())
+		if sku := "demo"; p.stocked {
+			p.settings.Stock = &sku
+		}
+		if err := p.settings.Validate(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
 }
