@@ -307,3 +307,19 @@ func TestAPauseEvictsNobody(t *testing.T) {
 	require.Equal(t, []string{"m00002", "m00003"}, f.tick())
 	f.conserved()
 }
+
+// The driver sends a call again whose answer was lost, and a network may keep a
+// copy for long.
+func TestALateCopyOfAnEnterBringsNoGrantBack(t *testing.T) {
+	f := setup(t, func(r *queue.Rules) { r.Direct, r.Batch = true, 10 })
+	f.tick()
+	require.Equal(t, queue.Ready, f.straight("ann").Status)
+	g := f.pickUp("ann")
+	_, err := f.Consume(t.Context(), f.room, []queue.Spent{{Member: "ann", Grant: g.ID, Order: "o"}})
+	require.NoError(t, err)
+	f.pass(time.Second)
+	st, err := f.EnterWith(t.Context(), f.room, "ann", queue.Entry{Grant: g.ID})
+	require.NoError(t, err)
+	require.Equal(t, queue.Waiting, st.Status, "a grant never comes back")
+	require.NotEqual(t, g.Place, st.Place)
+}

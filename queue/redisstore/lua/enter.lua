@@ -23,7 +23,7 @@ come_back(member)
 if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
 
 local c = fields(CONF, 'max_waiting', 'one_order', 'overbook')
-local outcome, _, left = done_of(member)
+local outcome, spent, left = done_of(member)
 local off = is_off()
 if not off then
   if now < G.opens_at then return reply('NOT_OPEN') end
@@ -38,8 +38,9 @@ if in_front + (off and 0 or call('ZCARD', AWAY)) >= c.max_waiting or call('HGET'
 local by_lot = DRAW == OPEN or (C.lottery == 1 and outcome ~= 'EXPIRED' and outcome ~= 'CONSUMED')
 if by_lot and (first == 0 or sale ~= C.sale) then return reply('GEN') end
 
--- Those who are processing have been told that they wait, and may come back.
-local at_once, eff = grant ~= '' and in_front == 0 and not list_awaited(), nil
+-- Those who are processing have been told that they wait, and may come back. A
+-- copy of a call that comes late must not bring back the grant that has ended.
+local at_once, eff = grant ~= '' and in_front == 0 and not list_awaited() and grant ~= spent, nil
 if at_once and not off then
   -- How fast people may go the last tick has said. Before the first nobody has.
   eff = math.min(tonumber(call('HGET', STATE, 'eff')) or 0, C.batch)
