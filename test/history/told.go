@@ -1,6 +1,9 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // stay is a time in which nothing about a member changed that an answer would
 // show, between two times of Now: it began after from and was over before to.
@@ -238,12 +241,22 @@ func rankRises(j *judge) {
 				came++
 			}
 		}
-		if c.Rank-p.Rank > came {
+		if c.Rank-p.Rank > came && !j.liftedAt(p) {
 			j.excuse(j.lossDuring(p.begun, c.over),
 				fmt.Sprintf("the rank of %s rose by %d, and %d came back in front", c.Member, c.Rank-p.Rank, came), j.call(p), j.call(c))
 		}
 		last[c.Member] = c
 	}
+}
+
+// liftedAt tells whether an answer may be of somebody whom the longest wait had
+// taken out of one line, past others in front: whoever is returned from there
+// stands behind them again.
+func (j *judge) liftedAt(c *call) bool {
+	lifts := func(s *sharing) bool { return s.oneLine && s.maxWait > 0 }
+	return j.ever(lifts) && slices.ContainsFunc(j.whereabouts()[c.Member], func(s stay) bool {
+		return s.kind == processing && s.from <= c.over && s.to >= c.begun
+	})
 }
 
 // shownFirst is from when on an answer hid who came back: a member who is
