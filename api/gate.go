@@ -59,8 +59,10 @@ func (g *gate) grant(ctx context.Context, v *view, member string) string {
 // it; or, where the room lets people straight in, a grant.
 func (a *API) enterLine(ctx context.Context, v *view, member string, lane int) (queue.Standing, error) {
 	lot, unknown := a.lot(ctx, v, member, lane)
+	e := queue.Entry{Lane: lane, Lot: lot, Asked: v.now()}
+	e.Grant = a.gate.grant(ctx, v, member)
 	// Also without the lot: whoever has a place is told so.
-	st, err := a.Line.EnterWith(ctx, v.Room, member, queue.Entry{Lane: lane, Lot: lot, Grant: a.gate.grant(ctx, v, member)})
+	st, err := a.Line.EnterWith(ctx, v.Room, member, e)
 	if unknown != nil && errors.Is(err, queue.ErrGeneration) {
 		err = fmt.Errorf("%w: %w", queue.ErrUnavailable, unknown)
 	}

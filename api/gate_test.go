@@ -231,7 +231,7 @@ func TestATicketOfAPlaceLetThroughBringsNothingBackByItself(t *testing.T) {
 func TestAGrantThatNobodyFetchedLeavesTheTicketAsGoodAsBefore(t *testing.T) {
 	t.Parallel()
 	f := straightIn(t)
-	st, err := f.line.EnterWith(t.Context(), f.room, "ann", queue.Entry{Grant: credential.NewGrantID()})
+	st, err := f.line.EnterWith(t.Context(), f.room, "ann", queue.Entry{Grant: credential.NewGrantID(), Asked: f.now()})
 	require.NoError(t, err)
 	require.Equal(t, queue.Ready, st.Status)
 	old, err := f.ring.SignTicket(credential.Ticket{Room: f.room, Sale: st.Sale, Generation: st.Generation, Member: "ann",

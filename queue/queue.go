@@ -91,8 +91,9 @@ type Grant struct {
 // Entry is what somebody enters with.
 type Entry struct {
 	Lane  int
-	Lot   Lot    // where places go by lot; the zero one else
-	Grant string // a fresh id, for who need not wait; empty: none is asked for
+	Lot   Lot       // where places go by lot; the zero one else
+	Grant string    // a fresh id, for who need not wait; empty: none is asked for
+	Asked time.Time // when Grant was asked for, by the clock of Redis
 }
 
 // Standing is where one member is right now.

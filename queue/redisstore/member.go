@@ -24,9 +24,10 @@ func (s *Store) Enter(ctx context.Context, room, member string, lane int) (queue
 // A new member is given the entry's grant in the same step, if nobody is in line
 // and the room is off or lets people straight in, as rate and capacity allow: the
 // standing is then READY, and New. It does not know who is barred, so that is to
-// be asked before.
+// be asked before; a grant that was asked for before the member's last stay ended
+// is not given.
 func (s *Store) EnterWith(ctx context.Context, room, member string, e queue.Entry) (queue.Standing, error) {
-	r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant)
+	r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))
 	if errors.Is(err, queue.ErrFull) && r.word == "" {
 		// Refused unrun by a Redis without memory, also for those who have a place:
 		// they keep it.

@@ -4,14 +4,15 @@
 --
 -- ARGV: 1 now  2 member  3 lane  4 sale  5 lowest score of the member's key in that
 --       sale's draw or lottery, 0 if the caller has none  6 grant to give at once,
---       '' for none
+--       '' for none  7 when that was asked for, by the clock of Redis; 0 for none
 -- Returns: OK and the member's standing ('new' is 1 if this call made the place),
 -- INIT, NOT_OPEN, CLOSED, SOLD_OUT, FULL, ORDERED (one order each, and it is placed),
 -- or GEN (the place goes by lot, and the caller has none of this sale).
 --
 -- Safe to repeat: whoever has a place or a grant keeps it, in the lane where it
--- is, and nothing is charged for them again.
-local member, lane, sale, first, grant = ARGV[2], number(3), number(4), number(5), ARGV[6]
+-- is, and nothing is charged for them again. A copy that comes when that stay is
+-- over gives no grant: it was asked for before.
+local member, lane, sale, first, grant, asked = ARGV[2], number(3), number(4), number(5), ARGV[6], number(7)
 if grant ~= '' then word(6) end
 local bad = unbegun()
 if bad then return bad end
@@ -23,7 +24,7 @@ come_back(member)
 if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
 
 local c = fields(CONF, 'max_waiting', 'one_order', 'overbook')
-local outcome, spent, left = done_of(member)
+local outcome, _, left = done_of(member)
 local off = is_off()
 if not off then
   if now < G.opens_at then return reply('NOT_OPEN') end
@@ -38,14 +39,14 @@ if in_front + (off and 0 or call('ZCARD', AWAY)) >= c.max_waiting or call('HGET'
 local by_lot = DRAW == OPEN or (C.lottery == 1 and outcome ~= 'EXPIRED' and outcome ~= 'CONSUMED')
 if by_lot and (first == 0 or sale ~= C.sale) then return reply('GEN') end
 
--- Those who are processing have been told that they wait, and may come back. A
--- copy of a call that comes late must not bring back the grant that has ended.
-local at_once, eff = grant ~= '' and in_front == 0 and not list_awaited() and grant ~= spent, nil
+-- Those who are processing have been told that they wait, and may come back.
+local fresh = asked >= G.began and asked > (tonumber(call('ZSCORE', DONE, member)) or 0)
+local at_once, eff = grant ~= '' and in_front == 0 and fresh and not list_awaited(), nil
 if at_once and not off then
   -- How fast people may go the last tick has said. Before the first nobody has.
   eff = math.min(tonumber(call('HGET', STATE, 'eff')) or 0, C.batch)
   at_once = G.direct == 1 and G.paused == 0 and not is_held() and eff >= 1 and
-    allowed_by_rate(eff, 0) >= 1 and free_places(0) >= 1 and stock_free() >= 1
+    allowed_by_rate(eff, 0) >= 1 and free_places() >= 1 and stock_free() >= 1
 end
 
 local score = math.max(S.last + 1, now)

@@ -32,10 +32,8 @@ local function allowed_by_rate(batch, processing)
 end
 
 -- free_places is how many more may be inside at once.
-local function free_places(processing)
-  if G.capacity == 0 then return math.huge end
-  local inside = call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) + processing
-  return G.capacity - inside
+local function free_places()
+  return G.capacity == 0 and math.huge or G.capacity - inside()
 end
 
 -- admit makes grants of entries {member, grant, lane, score}, for as long as a

@@ -62,7 +62,7 @@ if not off then
     local at = bucket_base() + (half + processing) * C.interval / batch
     return answer('WAIT', 'wait', f(math.max(math.ceil(at - now), 1)))
   end
-  allowed = math.min(allowed, free_places(processing), stock_free())
+  allowed = math.min(allowed, free_places(), stock_free())
   if allowed <= 0 then
     return answer('FULL', 'wait', f(sold_out() and SECOND or math.min(C.interval / 4, G.eager == 1 and EAGER or math.huge)))
   end

@@ -13,6 +13,12 @@ local function stale_step(term, leader)
   if term < newest or (term == newest and seen[2] ~= leader) then return reply('STALE', 'term', f(newest)) end
 end
 
+-- inside is how many are let in, or about to be. Sizes of sets, and what is over by
+-- now left out: no counter, which could leak.
+local function inside()
+  return call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) + call('ZCARD', PROC)
+end
+
 -- bucket_base is the time up to which the rate is used up. A step of the clock
 -- back leaves it far ahead; then the bucket starts anew, with one full batch.
 local function bucket_base()

@@ -43,8 +43,7 @@ local function stock_free()
   local stock, before, at = stock_known()
   local consumed = fields(STATS, 'consumed').consumed
   if not stock or now < at or now > at + 10 * SECOND or consumed < before then return 0 end
-  local inside = call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) + call('ZCARD', PROC)
-  return math.floor(stock * overbook / 1000) - (consumed - before) - inside
+  return math.floor(stock * overbook / 1000) - (consumed - before) - inside()
 end
 
 -- sold_out tells whether the last reading found nothing left, however old it is.

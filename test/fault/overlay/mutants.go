@@ -6,8 +6,8 @@ var mutants = []edit{
 	// app-clock-score: the script takes one argument more, for the score.
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant)",
-		new: `args := []any{member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant}
+		old:  "r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))",
+		new: `args := []any{member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked)}
 	if point.Mutant("app-clock-score") {
 		args = append(args, point.AppClock(ctx, s.clock()))
 	}

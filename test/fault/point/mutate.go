@@ -42,7 +42,7 @@ var rewrites = []rewrite{
 
 	{"release-any-claim", "release", ` or g.claim ~= ARGV[4] then`, ` then`},
 
-	{"app-clock-score", "enter", `local score = math.max(S.last + 1, now)`, `local score = tonumber(ARGV[7])`},
+	{"app-clock-score", "enter", `local score = math.max(S.last + 1, now)`, `local score = tonumber(ARGV[8])`},
 
 	// The record goes where only the same step's issue looks for it.
 	{"taken-not-kept", "reserve", `  many('ZADD', PROC, deadlines)
@@ -55,15 +55,15 @@ local places = call('HMGET', STATE, unpack(taken))
 call('HDEL', STATE, unpack(taken))`},
 
 	// The counter is right as long as every grant ends once.
-	{"capacity-by-counter", "reserve", `local inside = call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) + processing`,
-		`local inside = (tonumber(call('HGET', STATE, 'inside')) or 0) + processing`},
+	{"capacity-by-counter", "reserve", `return call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) +`,
+		`return (tonumber(call('HGET', STATE, 'inside')) or 0) +`},
 	{"capacity-by-counter", "issue", `many('ZADD', READY, expiries)`, `many('ZADD', READY, expiries)
 call('HINCRBY', STATE, 'inside', #grants / 2)`},
 	{"capacity-by-counter", "consume", `local function one(m, id, order)`, `local function one(m, id, order)
   call('HINCRBY', STATE, 'inside', -1)`},
 	{"capacity-by-counter", "enter", expiring, counting},
-	{"capacity-by-counter", "enter", `local inside = call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) + processing`,
-		`local inside = (tonumber(call('HGET', STATE, 'inside')) or 0) + processing`},
+	{"capacity-by-counter", "enter", `return call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) +`,
+		`return (tonumber(call('HGET', STATE, 'inside')) or 0) +`},
 	{"capacity-by-counter", "enter", `many('ZADD', READY, expiries)`, `many('ZADD', READY, expiries)
 call('HINCRBY', STATE, 'inside', #grants / 2)`},
 	{"capacity-by-counter", "restore", expiring, counting},
@@ -153,11 +153,11 @@ if not known then call('HINCRBY', STATS, 'entered', 1) end`},
 	{"draw-not-awaited", "reserve", `if list_awaited() then return`, `if false then return`},
 	{"late-lot", "enter", `local by_lot = DRAW == OPEN or`, `local by_lot = DRAW == OPEN or (DRAW > 0 and first ~= 0) or`},
 
-	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
-	{"capacity-without-claimed", "enter", ` + call('ZCARD', CLAIMED) + processing`, ` + processing`},
+	{"capacity-without-claimed", "reserve", ` + call('ZCARD', CLAIMED) + call(`, ` + call(`},
+	{"capacity-without-claimed", "enter", ` + call('ZCARD', CLAIMED) + call(`, ` + call(`},
 
-	{"stock-without-consumed", "reserve", ` - (consumed - before) - inside`, ` - inside`},
-	{"stock-without-consumed", "enter", ` - (consumed - before) - inside`, ` - inside`},
+	{"stock-without-consumed", "reserve", ` - (consumed - before) - inside()`, ` - inside()`},
+	{"stock-without-consumed", "enter", ` - (consumed - before) - inside()`, ` - inside()`},
 }
 
 // A grant that expires is taken off the counter of capacity-by-counter.

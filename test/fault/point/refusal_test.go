@@ -20,7 +20,7 @@ func TestNoDigitIsLost(t *testing.T) {
 	e := r.compare()[0]
 	require.Equal(t, map[string]string{"lane": "1", "score": "1764500000123457"}, e.Members["ann"])
 	require.Equal(t, "1764500000123457", e.State["last"])
-	require.Equal(t, []string{"ann", "1", "0", "0", ""}, e.Argv)
+	require.Equal(t, []string{"ann", "1", "0", "0", "", "0"}, e.Argv)
 }
 
 func TestOnlyARefusalIsWrittenDownOfAStepThatChangesNothing(t *testing.T) {

@@ -404,7 +404,7 @@ func (s *stage) letStraightIn() {
 }
 
 func (s *stage) straight(member string) queue.Standing {
-	st, err := s.EnterWith(s, s.room, member, queue.Entry{Grant: "s-" + member})
+	st, err := s.EnterWith(s, s.room, member, queue.Entry{Grant: "s-" + member, Asked: s.clock})
 	s.must(err)
 	return st
 }
