@@ -22,12 +22,9 @@ func (s *Store) Release(ctx context.Context, name string, count int, ifVersion i
 	const q = `UPDATE rooms SET released = released + $2, version = version + 1, updated_at = now() WHERE name = $1 RETURNING ` + roomColumns
 	var after room.Room
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		before, err := locked(ctx, tx, name)
+		before, err := lockedAt(ctx, tx, name, ifVersion)
 		if err != nil {
 			return err
-		}
-		if ifVersion != 0 && ifVersion != before.Version {
-			return room.VersionError{Version: before.Version}
 		}
 		if after, err = scanRoom(tx.QueryRow(ctx, q, name, count)); err != nil {
 			return err

@@ -96,6 +96,15 @@ func locked(ctx context.Context, tx pgx.Tx, name string) (room.Room, error) {
 	return scanRoom(tx.QueryRow(ctx, q, name))
 }
 
+// lockedAt is locked for a caller who has seen a version, 0 for any.
+func lockedAt(ctx context.Context, tx pgx.Tx, name string, version int64) (room.Room, error) {
+	r, err := locked(ctx, tx, name)
+	if err == nil && version != 0 && version != r.Version {
+		return room.Room{}, room.VersionError{Version: r.Version}
+	}
+	return r, err
+}
+
 // Create makes a room. A name that was deleted before goes on with its next
 // sale and a generation of its own, so that nothing of the old one counts.
 // room.ErrExists, or room.Problems for settings that can't be run.
@@ -141,12 +150,9 @@ func (s *Store) Create(ctx context.Context, name string, settings room.Settings,
 func (s *Store) Update(ctx context.Context, name string, ifVersion int64, change func(room.Settings) (room.Settings, error), by room.Actor) (room.Room, error) {
 	var updated room.Room
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		before, err := locked(ctx, tx, name)
+		before, err := lockedAt(ctx, tx, name, ifVersion)
 		if err != nil {
 			return err
-		}
-		if ifVersion != 0 && ifVersion != before.Version {
-			return room.VersionError{Version: before.Version}
 		}
 		after, err := change(before.Settings)
 		if err != nil {

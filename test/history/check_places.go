@@ -209,27 +209,18 @@ func newPlaceIsLast(j *judge) {
 // I7: when somebody is taken, nobody in the lane who has not gone silent stands
 // in front of them.
 func firstIsTakenFirst(j *judge) {
-	for _, l := range j.lines {
-		q := newCrowd()
-		for _, m := range l.moments {
-			if m.begins {
-				q = newCrowd()
-			}
-			for _, v := range m.moves {
-				q.put(v.member, v.after)
-			}
-			if m.Script != "reserve" || m.at < l.from || m.conf == nil {
-				continue
-			}
-			for lane, last := range m.taken() {
-				ahead := q.ahead(lane, last.after.Held.Score, func(w *Member) bool { return m.silent(w.Seen) })
-				if ahead != "" {
-					j.violate(fmt.Sprintf("%s was taken while %s, not silent, stood in front", last.member, ahead),
-						j.step(m, last.member), fmt.Sprintf("%s: %s, heard %s", ahead, j.member(q.at[ahead]), j.redis(q.at[ahead].Seen)))
-				}
+	j.walkCrowds(func(l *lineage, m *moment, q *crowd) {
+		if m.Script != "reserve" || m.at < l.from || m.conf == nil {
+			return
+		}
+		for lane, last := range m.taken() {
+			ahead := q.ahead(lane, last.after.Held.Score, func(w *Member) bool { return m.silent(w.Seen) })
+			if ahead != "" {
+				j.violate(fmt.Sprintf("%s was taken while %s, not silent, stood in front", last.member, ahead),
+					j.step(m, last.member), fmt.Sprintf("%s: %s, heard %s", ahead, j.member(q.at[ahead]), j.redis(q.at[ahead].Seen)))
 			}
 		}
-	}
+	})
 }
 
 // taken is, per lane, the last of those whom the step took.

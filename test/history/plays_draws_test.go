@@ -41,17 +41,11 @@ var drawPlays = []play{
 	{
 		check: "I7 nobody is taken before the draw is listed",
 		bad: func(s *stage) {
-			s.drawing()
-			s.drawAt("ann", s.lot("ann"))
-			s.pass(theMinute)
-			s.close()
+			s.drewUntilClosed("ann")
 			s.reserve("ann")
 		},
 		good: func(s *stage) {
-			s.drawing()
-			s.drawAt("ann", s.lot("ann"))
-			s.pass(theMinute)
-			s.close()
+			s.drewUntilClosed("ann")
 			s.list("ann")
 			s.reserve("ann")
 		},
@@ -59,19 +53,11 @@ var drawPlays = []play{
 	{
 		check: "I7 the list has everybody who took part",
 		bad: func(s *stage) {
-			s.drawing()
-			s.drawAt("ann", s.lot("ann"))
-			s.drawAt("bob", s.lot("bob"))
-			s.pass(theMinute)
-			s.close()
+			s.drewUntilClosed("ann", "bob")
 			s.list("ann")
 		},
 		good: func(s *stage) {
-			s.drawing()
-			s.drawAt("ann", s.lot("ann"))
-			s.drawAt("bob", s.lot("bob"))
-			s.pass(theMinute)
-			s.close()
+			s.drewUntilClosed("ann", "bob")
 			s.leave("bob")
 			s.list("ann")
 		},
@@ -79,27 +65,18 @@ var drawPlays = []play{
 	{
 		check: "I7 the list has everybody who took part", name: "and nobody else",
 		bad: func(s *stage) {
-			s.drawing()
-			s.drawAt("ann", s.lot("ann"))
-			s.pass(theMinute)
-			s.close()
+			s.drewUntilClosed("ann")
 			s.list("ann", "eve")
 		},
 		good: func(s *stage) {
-			s.drawing()
-			s.drawAt("ann", s.lot("ann"))
-			s.pass(theMinute)
-			s.close()
+			s.drewUntilClosed("ann")
 			s.list("ann")
 		},
 	},
 	{
 		check: "I7 the list has everybody who took part", name: "and is the one that was promised",
 		bad: func(s *stage) {
-			s.drawing()
-			s.drawAt("ann", s.lot("ann"))
-			s.pass(theMinute)
-			s.close()
+			s.drewUntilClosed("ann")
 			s.list("ann")
 			d := &s.final.Draws[0]
 			d.List = string(bytes.Replace([]byte(d.List), []byte(`"rank":0`), []byte(`"rank":1`), 1))
@@ -165,4 +142,14 @@ func (s *stage) list(names ...string) {
 	s.final.Draws[0].Listed, s.final.Draws[0].List = true, text.String()
 	s.state.Draw = drawListed
 	s.step("listed", []string{"3"}, s.ok(), nil)
+}
+
+// drewUntilClosed is a draw in which these have taken part, and which is over.
+func (s *stage) drewUntilClosed(members ...string) {
+	s.drawing()
+	for _, m := range members {
+		s.drawAt(m, s.lot(m))
+	}
+	s.pass(theMinute)
+	s.close()
 }
