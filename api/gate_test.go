@@ -171,7 +171,7 @@ func (c crowded) Barred(context.Context, string, int64, []string, bool) (map[str
 	*c.now++
 	*c.most = max(*c.most, *c.now)
 	c.mu.Unlock()
-	time.Sleep(5 * time.Millisecond)
+	time.Sleep(5 * time.Millisecond) // how long Postgres takes
 	c.mu.Lock()
 	*c.now--
 	c.mu.Unlock()

@@ -24,22 +24,23 @@ func (f *fixture) health() queue.Health {
 	return s.Health
 }
 
-// orderAfter has somebody who was let through order after some time.
-func (f *fixture) orderAfter(d time.Duration, items string) answer {
+// orderAfter has somebody who was let through order after some time, of a process
+// that has not looked at the clock of Redis before and reports when it ends.
+func (f *fixture) orderAfter(d time.Duration, items string) {
 	f.t.Helper()
 	_, entry := f.ready()
 	f.pass(d)
-	time.Sleep(260 * time.Millisecond) // a process looks at the clock of Redis four times a second
-	return f.order(items, token(entry))
+	s := f.serve()
+	end := s.run()
+	s.order(items, token(entry)).is(201)
+	end()
 }
 
 func TestOrdersAreCountedByHowLongTheyTookAndWhenTheyCame(t *testing.T) {
 	t.Parallel()
 	f := setUp(t, follows)
-	end := f.run()
-	f.orderAfter(20*time.Second, oneA).is(201)
-	f.orderAfter(10*time.Second, oneA).is(201)
-	end()
+	f.orderAfter(20*time.Second, oneA)
+	f.orderAfter(10*time.Second, oneA)
 	h := f.health()
 	require.Equal(t, int64(2), h.Orders())
 	require.Zero(t, h.Failed)
@@ -111,6 +112,12 @@ func (k *keeper) AddHealth(ctx context.Context, room string, r queue.Report) err
 	return err
 }
 
+func (k *keeper) asked() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.calls
+}
+
 func TestAReportWhoseReplyIsLostCountsOnce(t *testing.T) {
 	t.Parallel()
 	f := setUp(t, follows)
@@ -119,14 +126,11 @@ func TestAReportWhoseReplyIsLostCountsOnce(t *testing.T) {
 	end := s.run()
 	for range 3 {
 		_, entry := f.ready()
+		before := k.asked()
 		s.order(oneA, token(entry)).is(201)
-		time.Sleep(700 * time.Millisecond)
+		f.eventually("a report is sent", func() bool { return k.asked() > before })
 	}
-	f.eventually("the answers get through", func() bool {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		return k.lost == 0
-	})
 	end()
+	require.Zero(t, k.lost, "three answers were lost, and what they were of was sent again")
 	require.Equal(t, int64(3), f.health().Orders())
 }
