@@ -19,7 +19,7 @@ test: ## every test, on real Redis and Postgres, installed if need be; ARGS="-ru
 check: ## format, vet, staticcheck, generated files, and the tests with -race
 	@scripts/check.sh $(ARGS)
 
-verify: ## show the promises under faults, 5 minutes; FAULTS=long DURATION=90s is more, LINEKEEPER_SEED=N again
+verify: ## show the promises under faults, 10 minutes; FAULTS=long DURATION=90s is more, LINEKEEPER_SEED=N again
 	@scripts/verify.sh $(ARGS)
 
 generate: ## write the generated files again

@@ -59,7 +59,7 @@ var more = map[string]string{
 	"room set":     "Settings are those of `linekeeper config docs`. An empty value or null gives the default back; message.LANGUAGE= takes a text away.",
 	"room apply":   "The file has `rooms:`, and below it names with settings. A setting that is not named stays as it is. What is not named is not touched.",
 	"room off":     "Rate, capacity and times count for nothing: everybody passes, with a real token. `linekeeper room resume` ends it.",
-	"room release": "Beyond the rate, never beyond capacity; also while the room is paused. Running it twice releases twice: say --if-version to be safe.",
+	"room release": "Beyond the rate, never beyond capacity or stock; also while the room is paused. Running it twice releases twice: say --if-version to be safe.",
 	"doctor":       "Each line is ok, warn, FAIL or skip, and has the one thing to do. The exit code is 1 if any check fails. Run it where the processes run, with their settings.",
 	"draw verify":  "Each line is ok, warn or FAIL. The exit code is 1 if any check fails, 2 if there is nothing to check.",
 	"simulate":     "The controller and the rate are the product's own, people and database are modelled; an hour takes a second or two. The database does --connections orders at once, --service each when idle, and bears as many as leave the mean order at half a second. Of the result, load is how far beyond that the room went, batch whether it swung to and fro, use how much was made of it. With --solve the exit code is 3 when no batch and no weights will do. docs/policies.md has the formulas.",
