@@ -18,14 +18,14 @@ const keysEvery = 2 * time.Second
 
 // keyring keeps the keys of a process as its file has them.
 type keyring struct {
-	ring *credential.Ring
-	file string // empty: the keys are in the environment, and stay
-	text string // that was last read, good or bad
-	log  *slog.Logger
+	ring  *credential.Ring
+	file  string // empty: the keys are in the environment, and stay
+	found string // when it was last looked at: the text, good or bad, or why there is none
+	log   *slog.Logger
 }
 
 func newKeyring(ring *credential.Ring, conf config.Process, log *slog.Logger) *keyring {
-	return &keyring{ring: ring, file: os.Getenv("LINEKEEPER_KEYS_FILE"), text: conf.Keys.Reveal(), log: log}
+	return &keyring{ring: ring, file: os.Getenv("LINEKEEPER_KEYS_FILE"), found: conf.Keys.Reveal(), log: log}
 }
 
 // run reads the file again when it has changed, and on SIGHUP, until ctx ends.
@@ -56,16 +56,16 @@ func (k *keyring) reread() {
 		return
 	}
 	text, err := config.ReadSecret(k.file)
-	if err == nil && text == k.text {
+	found := text
+	if err != nil {
+		found = err.Error()
+	}
+	if found == k.found {
 		return
 	}
+	k.found = found
 	if err == nil {
-		k.text = text
 		err = k.ring.Replace(text)
-	} else if k.text != "" {
-		k.text = "" // said once, until it can be read
-	} else {
-		return
 	}
 	if err != nil {
 		k.log.Error("signing keys not replaced, those in force stay", "keys", k.ring, "error", err)
