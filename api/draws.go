@@ -31,7 +31,7 @@ type Draws interface {
 }
 
 const (
-	// drawAge is how old an answer may be that says a draw is not listed.
+	// drawAge is how old an answer may be that says a draw is not listed, or not there.
 	drawAge = time.Second
 	// listsAtOnce bounds how many read lists and proofs from Postgres at a time:
 	// admission shares its connections with them.
@@ -72,13 +72,18 @@ func newDraws(books Draws) *draws {
 }
 
 // get returns the draw of a sale. That it is not listed may have been true age
-// ago; all else of it never changes. Requests share one read, and its failure.
+// ago, and that there is none drawAge; all else of it never changes. Requests share
+// one read, and its failure.
 func (d *draws) get(ctx context.Context, name string, sale int64, age time.Duration) (draw.Record, error) {
 	if d.books == nil {
 		return draw.Record{}, fmt.Errorf("%w: no draws here", queue.ErrUnavailable)
 	}
-	found, _ := d.known.LoadOrStore(drawKey{name, sale}, &drawEntry{reading: semaphore.NewWeighted(1)})
-	e, asked := found.(*drawEntry), time.Now()
+	key, asked := drawKey{name, sale}, time.Now()
+	found, ok := d.known.Load(key)
+	if !ok {
+		found, _ = d.known.LoadOrStore(key, &drawEntry{reading: semaphore.NewWeighted(1)})
+	}
+	e := found.(*drawEntry)
 	if k := e.kept.Load(); k.good(age) {
 		return k.Record, nil
 	}
@@ -89,10 +94,12 @@ func (d *draws) get(ctx context.Context, name string, sale int64, age time.Durat
 	if k := e.kept.Load(); k.good(age) {
 		return k.Record, nil
 	}
-	if e.failure.at.After(asked) {
+	none := errors.Is(e.failure.err, room.ErrNoDraw) && time.Since(e.failure.at) < drawAge
+	if none || e.failure.at.After(asked) {
 		return draw.Record{}, e.failure.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
+	// Others wait for the answer too: it does not end with the client that asked.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), booksTimeout)
 	defer cancel()
 	rec, err := d.books.Draw(ctx, name, sale)
 	if err != nil && !errors.Is(err, room.ErrNoDraw) {

@@ -32,14 +32,14 @@ type gate struct {
 func newGate(b Books) *gate { return &gate{books: b, slots: semaphore.NewWeighted(gateCalls)} }
 
 // grant is a fresh grant for a member who may be let straight in; empty where the
-// room has no such thing, where somebody is in line already, as far as the view
-// shows, and where Postgres bars the member or does not say. The script has the
+// room has no such thing, where somebody is in line already or a draw is to come,
+// as far as the view shows, and where Postgres bars the member or does not say. The script has the
 // last word on all but that.
 func (g *gate) grant(ctx context.Context, v *view, member string) string {
 	if state := v.State(v.now()); state != queue.Off && !(v.Rules.Direct && state == queue.Open) {
 		return ""
 	}
-	if v.Waiting()+v.Processing > 0 {
+	if v.Waiting()+v.Processing > 0 || v.Draw.Undecided() {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)

@@ -279,7 +279,7 @@ func (v *view) sample(lane int) queue.Sample {
 // moves tells whether the room lets people through at now.
 func (v *view) moves(now time.Time) bool {
 	state := v.State(now)
-	return state == queue.Open || state == queue.Draining || state == queue.Off
+	return !v.Draw.Undecided() && (state == queue.Open || state == queue.Draining || state == queue.Off)
 }
 
 // estimate is how long somebody with so many ahead will wait; false where

@@ -20,7 +20,7 @@ type waits struct {
 	swept time.Time // when those who did not come were last let go
 }
 
-// told names a place: of its room, and so of its member.
+// told names a place. Where a boost has put two at one score, they are taken for one.
 type told struct {
 	room  string
 	score int64
@@ -44,9 +44,9 @@ func newWaits(compared func(room string, told, waited time.Duration)) *waits {
 	return &waits{compared: compared, told: map[told]promise{}, most: mostWaits}
 }
 
-// follows tells whether the place is among those that are followed. Scores are
-// times, so their low digits are as good as chance; they are mixed, because a
-// clock may have a coarse grain.
+// follows tells whether the place is among those that are followed. The low digits
+// of times are as good as chance; they are mixed, because a clock may have a coarse
+// grain, and scores that go by lot have.
 func (w *waits) follows(score int64) bool {
 	return w.compared != nil && (uint64(score)*0x9e3779b97f4a7c15>>40)%sampleOneIn == 0
 }

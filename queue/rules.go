@@ -50,7 +50,7 @@ type Rules struct {
 	Adaptive          bool   // the batch follows how orders go
 	Draw              bool   // places of those who come before AdmitsAt go by lot, to be verified
 	Lottery           bool   // all places go by lot, as long as the sale lasts
-	Off               bool   // everybody passes, unless Paused or Draining
+	Off               bool   // everybody passes, unless Paused or Draining, or a draw has no list yet
 	Direct            bool   // who enters while nobody waits is let through at once, by rate and capacity
 	Eager             bool   // a place that comes free goes to the next at once
 }
@@ -123,8 +123,8 @@ func (r Rules) Boost(lane int) time.Duration {
 	return r.Boosts[lane]
 }
 
-// Overtakable tells whether those who enter later in another lane may come to
-// stand ahead of somebody in this one.
+// Overtakable tells whether those who enter later may come to stand ahead of
+// somebody in the lane: from a lane with more boost, or by lot.
 func (r Rules) Overtakable(lane int) bool {
 	if r.Lottery {
 		return true

@@ -20,7 +20,7 @@ type Snapshot struct {
 	Ready          int64
 	Claimed        int64
 	Done           int64
-	Counters       map[string]int64 // entered, restored, consumed, expired, left, forgotten, evicted, lifted, steps, unused, passed_off, released
+	Counters       map[string]int64 // entered, restored, passed, consumed, expired, left, forgotten, evicted, lifted, steps, unused, passed_off, released; and per lane admittedN, goneN, backN
 	Term           int64
 	Leader         string
 	TickedAt       time.Time // when a scheduler last reserved; zero if never

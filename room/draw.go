@@ -1,6 +1,9 @@
 package room
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // lottery is the priority by which every place goes by lot.
 const lottery = "lottery"
@@ -23,8 +26,8 @@ func (s Settings) lots() Problems {
 	}
 	refuse(s.Draw && s.AdmitsAt == nil, "admitsAt", "must be given with draw: it is when the draw ends")
 	refuse(s.Draw && s.Priority == "boost", "priority", `must not be "boost" with draw: a place that was drawn can't be moved`)
-	refuse(s.Draw && s.DirectAdmission, "directAdmission", "must be false with draw: everybody takes part")
-	refuse(s.ByLot() && s.MaxWaitSeconds > 0, "maxWaitSeconds", "must be 0 with draw or lottery: a drawn place does not say since when somebody waits")
+	refuse(s.Draw && s.DirectAdmission, "directAdmission", "must be false where draw is true")
+	refuse(s.ByLot() && s.MaxWaitSeconds > 0, "maxWaitSeconds", fmt.Sprintf("must be 0 where places go by lot, which do not say since when somebody waits, got %d", s.MaxWaitSeconds))
 	return wrong
 }
 

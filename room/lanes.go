@@ -3,7 +3,6 @@ package room
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,10 +17,6 @@ func (s Settings) lanesTogether() Problems {
 		case lane.BoostSeconds > 0 && i == 0:
 			wrong = append(wrong, Problem{field, fmt.Sprintf("must be 0: the first lane is the ordinary one, got %d", lane.BoostSeconds)})
 		}
-	}
-	// How long somebody has waited is read from a score that is a time.
-	if s.MaxWaitSeconds > 0 && (s.Draw || s.Priority == "lottery") {
-		wrong = append(wrong, Problem{"maxWaitSeconds", fmt.Sprintf("must be 0 where places go by lot, got %d", s.MaxWaitSeconds)})
 	}
 	return wrong
 }
@@ -47,25 +42,17 @@ func laneNames(lanes []Lane) string {
 	return strings.Join(names, ", ")
 }
 
-// zones keeps what time.LoadLocation has read: rules are made from settings once
-// a second for each room.
-var zones sync.Map // name -> *time.Location
-
 // zone is the time zone of that name; nil, which is UTC, where this program does
 // not know it.
 func zone(name string) *time.Location {
 	if name == "" || name == "UTC" || name == "Local" { // the machine's own is nobody's setting
 		return nil
 	}
-	if z, ok := zones.Load(name); ok {
-		return z.(*time.Location)
-	}
 	z, err := time.LoadLocation(name)
 	if err != nil {
 		return nil
 	}
-	known, _ := zones.LoadOrStore(name, z)
-	return known.(*time.Location)
+	return z
 }
 
 func readZone(v any, _ string) (string, Problems) {

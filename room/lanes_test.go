@@ -57,7 +57,7 @@ func TestWhatLanesCannotBeIsToldAtItsField(t *testing.T) {
 	}
 	for _, priority := range []string{`"draw":true`, `"priority":"lottery"`} {
 		_, err := room.Parse([]byte(`{"maxWaitSeconds":60,` + priority + `}`))
-		require.ErrorContains(t, err, "maxWaitSeconds must be 0 where places go by lot, got 60")
+		require.ErrorContains(t, err, "maxWaitSeconds must be 0 where places go by lot, which do not say since when somebody waits, got 60")
 	}
 }
 

@@ -58,7 +58,7 @@ var examples = map[string]string{
 var more = map[string]string{
 	"room set":     "Settings are those of `linekeeper config docs`. An empty value or null gives the default back; message.LANGUAGE= takes a text away.",
 	"room apply":   "The file has `rooms:`, and below it names with settings. A setting that is not named stays as it is. What is not named is not touched.",
-	"room off":     "Rate, capacity and times count for nothing: everybody passes, with a real token. `linekeeper room resume` ends it.",
+	"room off":     "Rate, capacity and times count for nothing: everybody passes, with a real token; in a draw once its list is kept. `linekeeper room resume` ends it.",
 	"room release": "Beyond the rate, never beyond capacity or stock; also while the room is paused. Running it twice releases twice: say --if-version to be safe.",
 	"doctor":       "Each line is ok, warn, FAIL or skip, and has the one thing to do. The exit code is 1 if any check fails. Run it where the processes run, with their settings.",
 	"draw verify":  "Each line is ok, warn or FAIL. The exit code is 1 if any check fails, 2 if there is nothing to check.",

@@ -28,7 +28,7 @@ func roomStock(ctx context.Context, e *exam, w *ward) Finding {
 	case err != nil:
 		return unreadable("products", err)
 	case p.Stock == 0:
-		return warn("if that is not meant: "+put, "%s is sold out: nobody enters, nobody is let through", sku)
+		return warn("if that is not meant: "+put, "%s is sold out: nobody enters, nobody is let through, unless the room is off", sku)
 	}
 	if other := e.alsoBoundBy(sku, w); len(other) > 0 {
 		return warn("give each room a product of its own, or expect people with a token to find nothing left",
@@ -36,7 +36,7 @@ func roomStock(ctx context.Context, e *exam, w *ward) Finding {
 	}
 	if w.agrees() && w.snap.Now.Sub(w.snap.Stock.Told) > lateStock {
 		return fail("see that a scheduler leads (check \"leader\"), and look at its log",
-			"the room was not told of the stock of %s for %v: nobody is let through", sku, lateStock)
+			"the room was not told of the stock of %s for %v: nobody is let through, unless the room is off", sku, lateStock)
 	}
 	return good("%d of %s left, times %v", p.Stock, sku, w.room.Settings.Overbook)
 }

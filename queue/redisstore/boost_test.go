@@ -260,3 +260,22 @@ func TestSnapshotReadsBackBoostsAndTheLongestWait(t *testing.T) {
 	f.change(func(r *queue.Rules) { r.OneLine, r.Boosts, r.MaxWait = false, nil, 0 })
 	require.Equal(t, f.life.Rules, f.snap().Rules, "and what is no longer so")
 }
+
+// A boosted score is older than outcomes that ended long before its member came.
+func TestALostBoostedPlaceYoungerThanAllThatIsForgottenComesBack(t *testing.T) {
+	f := setup(t, boosted(0, 24*time.Hour))
+	f.enterLane(0, "bob")
+	f.leave("bob", 0, queue.OutcomeLeft)
+	f.forgetOutcome("bob")
+	f.pass(time.Second)
+	f.enterLane(1, "vip")
+	at := f.standing("vip").Place
+	require.NoError(t, f.rdb.ZRem(t.Context(), f.key("lane1"), "vip").Err())
+	lost := queue.Lost{Generation: 7, Member: "vip", Ticket: 7, Place: at, Issued: f.clock.Add(-2 * time.Hour)}
+	_, err := f.Restore(t.Context(), f.room, lost)
+	require.ErrorIs(t, err, queue.ErrGone, "of a stay that may have ended, and that been forgotten")
+	lost.Issued = f.clock
+	st, err := f.Restore(t.Context(), f.room, lost)
+	require.NoError(t, err)
+	require.Equal(t, at, st.Place)
+}

@@ -210,3 +210,52 @@ func TestALotteryGoesOnAndGivesOneChanceEach(t *testing.T) {
 	_, err := f.Restore(t.Context(), f.room, queue.Lost{Generation: 7, Member: "dan", Ticket: 7, Place: queue.Place{Score: lot(9).First}, Issued: f.clock})
 	require.ErrorIs(t, err, queue.ErrGone, "entering again gives the same place")
 }
+
+func TestALotteryGivesOneChanceWhateverBecameOfTheGrant(t *testing.T) {
+	for _, how := range []queue.Outcome{queue.OutcomeLeft, queue.OutcomeEvicted} {
+		t.Run(string(how), func(t *testing.T) {
+			f := setup(t, func(r *queue.Rules) { r.Lottery = true })
+			f.enterByLot("ann", lot(1))
+			f.pass(time.Second)
+			require.Equal(t, []string{"ann"}, f.tick())
+			f.leave("ann", 0, how)
+			require.GreaterOrEqual(t, f.enterByLot("ann", lot(1)).Place.Score, int64(queue.Beyond), "who has been let through goes behind")
+		})
+	}
+}
+
+func TestALateCopyOfALeaveFindsNoLaterPlaceByLot(t *testing.T) {
+	from := map[string]func(f *fixture){
+		"a lane":     func(*fixture) {},
+		"processing": func(f *fixture) { f.reserve() },
+		"away": func(f *fixture) {
+			f.reap()
+			f.keepHearing(10 * time.Minute)
+			f.reap()
+			require.EqualValues(f, 1, f.snap().Away)
+		},
+	}
+	for where, bring := range from {
+		t.Run(where, func(t *testing.T) {
+			f := setup(t, func(r *queue.Rules) { r.Lottery = true })
+			left := f.enterByLot("ann", lot(1)).Place
+			f.pass(time.Second)
+			bring(f)
+			f.leave("ann", left.Score, queue.OutcomeLeft)
+			next := f.enterByLot("ann", lot(1)).Place
+			require.Equal(t, left.Score+1, next.Score, "the next slot of the same key")
+			gone, err := f.Leave(t.Context(), f.room, "ann", left.Score, queue.OutcomeLeft)
+			require.NoError(t, err)
+			require.False(t, gone)
+			require.Equal(t, queue.Waiting, f.status("ann"))
+		})
+	}
+}
+
+// leave ends a stay that is there.
+func (f *fixture) leave(member string, score int64, outcome queue.Outcome) {
+	f.Helper()
+	gone, err := f.Leave(f.Context(), f.room, member, score, outcome)
+	require.NoError(f, err)
+	require.True(f, gone, member)
+}

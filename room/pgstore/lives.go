@@ -41,10 +41,10 @@ func ruled(l queue.Life) (queue.Life, error) {
 }
 
 // Lives returns all rooms with what is in force, deleted ones until Dropped has
-// been called for them. Where the settings of some can't be read, the others are returned beside the
-// error: one broken row must not stop every room.
+// been called for them. Where the settings of some can't be read, the others are
+// returned beside the error: one broken row must not stop every room.
 func (s *Store) Lives(ctx context.Context) ([]queue.Life, error) {
-	// One statement for all: it runs once a second, with however many rooms.
+	// One statement for all: it runs twice a second, with however many rooms.
 	const q = `SELECT ` + lifeColumns + ` FROM rooms r LEFT JOIN room_progress p ON p.room = r.name
 		WHERE r.deleted_at IS NULL OR r.dropped_at IS NULL ORDER BY r.name`
 	rows, err := s.db.Query(ctx, q)

@@ -47,7 +47,7 @@ if mode == 'create' then
 end
 local c = fields(CONF, 'interval', 'batch', 'adaptive', 'listed', 'released')
 -- A room that follows its orders again begins anew, and not where it stood long ago.
-if c.adaptive == 0 then call('UNLINK', KEYS[17]) end
+if c.adaptive == 0 then call('UNLINK', HEALTH) end
 if mode == 'create' then
   -- What was released before was for those who were in line then.
   call('HSET', STATE, 'tat', f(now - c.interval), 'draw', c.listed == 1 and LISTED or 0, 'released_used', f(c.released))

@@ -24,7 +24,7 @@ come_back(member)
 if g or in_line(member) or call('ZSCORE', PROC, member) then return standing(member, g) end
 
 local c = fields(CONF, 'max_waiting', 'one_order', 'overbook')
-local outcome, _, left = done_of(member)
+local outcome, spent, left = done_of(member)
 local off = is_off()
 if not off then
   if now < G.opens_at then return reply('NOT_OPEN') end
@@ -35,13 +35,14 @@ if not off and c.overbook > 0 and now >= G.admits_at and sold_out() then return 
 local in_front = waiting_count() + call('ZCARD', PROC)
 if in_front + (off and 0 or call('ZCARD', AWAY)) >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
 
--- In a lottery whoever has been let through goes behind: one chance each.
-local by_lot = DRAW == OPEN or (C.lottery == 1 and outcome ~= 'EXPIRED' and outcome ~= 'CONSUMED')
+-- In a lottery whoever has been let through goes behind, whatever became of the
+-- grant: one chance each.
+local by_lot = DRAW == OPEN or (C.lottery == 1 and (not outcome or spent == '-'))
 if by_lot and (first == 0 or sale ~= C.sale) then return reply('GEN') end
 
 -- Those who are processing have been told that they wait, and may come back.
-local fresh = asked >= G.began and asked > (tonumber(call('ZSCORE', DONE, member)) or 0)
-local at_once, eff = grant ~= '' and in_front == 0 and fresh and not list_awaited(), nil
+local function is_fresh() return asked >= G.began and asked > (tonumber(call('ZSCORE', DONE, member)) or 0) end
+local at_once, eff = grant ~= '' and in_front == 0 and is_fresh() and not list_awaited(), nil
 if at_once and not off then
   -- How fast people may go the last tick has said. Before the first nobody has.
   eff = math.min(tonumber(call('HGET', STATE, 'eff')) or 0, C.batch)
@@ -75,4 +76,4 @@ else
   call('ZADD', LANE[lane], 'NX', f(score), member)
 end
 call('HINCRBY', STATS, 'entered', 1)
-return standing(member, grant_of(member), '1')
+return standing(member, at_once and grant_of(member) or nil, '1')

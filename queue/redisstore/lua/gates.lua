@@ -10,10 +10,6 @@ local function is_off() return G.off == 1 and G.paused == 0 and G.draining == 0 
 -- is_settling tells that lost places are still coming back.
 local function is_settling() return C.generation > G.restorable_from and now < G.began + G.settle end
 
--- list_awaited tells a draw that is not over, or has no list yet: until then
--- nobody is let through, whatever else the room says.
-local function list_awaited() return DRAW > 0 and DRAW < LISTED end
-
 -- is_held tells that nobody is let through now: by the room's times, or because
 -- lost places are still coming back. A pause is not asked for here.
 local function is_held()

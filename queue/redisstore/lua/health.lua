@@ -7,7 +7,7 @@
 --
 -- Safe to repeat: the reports of a process have rising numbers, and one that is
 -- not newer than the last is not counted again.
-local HEALTH, process, report = KEYS[17], word(2), number(3)
+local process, report = word(2), number(3)
 local names, counts = { 'done0', 'done1', 'done2', 'done3', 'failed', 'delay' }, {}
 for i, name in ipairs(names) do
   counts[name] = number(3 + i)

@@ -22,26 +22,25 @@ if g and is_it(g.score) then
 end
 
 local lane, at = in_line(member)
+local _, away_at = place_of(AWAY_PLACE, member)
+local proc_lane, proc_at = place_of(PROC_PLACE, member)
 if is_it(at) then
   ready_to_write()
   call('ZREM', LANE[lane], member)
   passed_over(lane)
   call('ZREM', SEEN, member)
+elseif is_it(away_at) then
+  ready_to_write()
+  call('ZREM', AWAY, member)
+  call('HDEL', AWAY_PLACE, member)
+elseif is_it(proc_at) then
+  ready_to_write()
+  call('ZREM', PROC, member)
+  call('HDEL', PROC_PLACE, member)
+  passed_over(proc_lane)
 else
-  local _, away_at = place_of(AWAY_PLACE, member)
-  local proc_lane, proc_at = place_of(PROC_PLACE, member)
-  if is_it(away_at) or is_it(proc_at) then ready_to_write() end
-  if is_it(away_at) then
-    call('ZREM', AWAY, member)
-    call('HDEL', AWAY_PLACE, member)
-  elseif is_it(proc_at) then
-    call('ZREM', PROC, member)
-    call('HDEL', PROC_PLACE, member)
-    passed_over(proc_lane)
-  else
-    return reply('NONE')
-  end
+  return reply('NONE')
 end
--- Who enters a draw again gets another score of the same key than this.
-finish(member, outcome, nil, LOTS and at and f(at))
+-- Whose place goes by lot gets another score of the same key than this by entering again.
+finish(member, outcome, nil, LOTS and f(at or away_at or proc_at))
 return reply('OK')

@@ -8,8 +8,8 @@ local DAY = 86400 * SECOND
 local MOST_LIFTS = 1000000 -- kept: beyond them nobody is lifted, for nobody may be twice
 
 -- lift_budget is how many of n a call may lift: half, and one of one.
+local max_wait = fields(CONF, 'max_wait').max_wait
 local function lift_budget(n)
-  local max_wait = tonumber(call('HGET', CONF, 'max_wait')) or 0
   if max_wait == 0 or call('ZCARD', LIFTED) >= MOST_LIFTS then return 0 end
   return math.max(math.floor(n / 2), 1)
 end
@@ -18,7 +18,7 @@ end
 -- it was and has come back to the same place; or not. A day begins at midnight of
 -- the room, which is zone ahead of UTC.
 local function lift_of(e, zone)
-  if now - e.at <= tonumber(call('HGET', CONF, 'max_wait')) then return nil end
+  if now - e.at <= max_wait then return nil end
   local at = tonumber(call('ZSCORE', LIFTED, e.member))
   if not at then return 'new' end
   if at >= e.at then return 'again' end

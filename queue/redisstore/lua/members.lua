@@ -7,7 +7,8 @@ local function finish(m, outcome, grant, order)
   call('HINCRBY', STATS, string.lower(outcome), 1)
 end
 
--- done_of is the last outcome of m: outcome, grant, order.
+-- done_of is the last outcome of m: outcome, grant, order; where a place that goes by
+-- lot was given up, its score for an order.
 local function done_of(m)
   local raw = call('HGET', DONE_INFO, m)
   if not raw then return nil end
@@ -151,17 +152,12 @@ local function boost_of(lane)
 end
 
 -- rank_of says how many stand ahead of m and how many stand in line with m: in the
--- lane, or in all lanes where they are one line. Of equal scores the lower lane
--- is ahead, as in walk_lanes. The third is the rank in the lane, always.
+-- lane, or in all lanes where they are one line. The third is the rank in the
+-- lane, always.
 local function rank_of(m, lane, score)
   local rank = call('ZRANK', LANE[lane], m)
   if C.one_line ~= 1 then return rank, call('ZCARD', LANE[lane]), rank end
-  local ahead = rank
-  for other = 0, C.lanes - 1 do
-    local upto = (other < lane and '' or '(') .. f(score)
-    if other ~= lane then ahead = ahead + call('ZCOUNT', LANE[other], '-inf', upto) end
-  end
-  return ahead, waiting_count(), rank
+  return rank + ahead_elsewhere(lane, score), waiting_count(), rank
 end
 
 -- was_lifted tells whether the longest-wait promise has taken the member out of

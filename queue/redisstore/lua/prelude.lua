@@ -3,7 +3,7 @@
 -- KEYS is always one room's whole key set, in the order of keys.go. ARGV[1] is
 -- a time in microseconds that only tests pass; '' means the clock of Redis.
 -- All times are microseconds, all scores such times or one above the last, less
--- what a lane's boost gives.
+-- what a lane's boost gives, unless places go by lot.
 --
 -- Lua has no rollback. So each script checks first and writes last, and what
 -- it will write to is known to have the right type before the first write.
@@ -13,8 +13,8 @@ local SEEN, AWAY, AWAY_PLACE = KEYS[7], KEYS[8], KEYS[9]
 local PROC, PROC_PLACE = KEYS[10], KEYS[11]
 local READY, CLAIMED, GRANTS = KEYS[12], KEYS[13], KEYS[14]
 local DONE, DONE_INFO, STATS = KEYS[15], KEYS[16], KEYS[19]
-local LIFTED = KEYS[18]
-local HASHES = { AWAY_PLACE, PROC_PLACE, GRANTS, DONE_INFO, KEYS[17], STATS }
+local HEALTH, LIFTED = KEYS[17], KEYS[18]
+local HASHES = { AWAY_PLACE, PROC_PLACE, GRANTS, DONE_INFO, HEALTH, STATS }
 local ZSETS = { LANE[0], LANE[1], LANE[2], LANE[3], SEEN, AWAY, PROC, READY, CLAIMED, DONE, LIFTED }
 local SECOND = 1000000
 
@@ -81,6 +81,10 @@ if deaf then S.listen_since = now end
 local OPEN, OVER, LISTED = 1, 2, 3
 local DRAW = C.draw == 1 and math.max(S.draw, now >= C.admits_at and OVER or OPEN) or 0
 
+-- list_awaited tells a draw that is not over, or has no list yet: until then
+-- nobody is let through, whatever else the room says, nor sent away.
+local function list_awaited() return DRAW > 0 and DRAW < LISTED end
+
 -- Scores that a draw or a lottery gives are below BEYOND (package draw has the
 -- rules), 64 to a key. In such a room all other scores are not.
 local BEYOND, SLOTS = 1688849860263936, 64
@@ -115,6 +119,18 @@ end
 -- reply begins with a word and the generation; name and value pairs follow.
 local function reply(word, ...)
   return { word, 'generation', f(C.generation), ... }
+end
+
+-- ahead_elsewhere is how many of other lanes stand ahead of that score in a lane:
+-- none, unless the lanes are one line. Of equal scores the lower lane is ahead, as
+-- in walk_lanes.
+local function ahead_elsewhere(lane, score)
+  local ahead = 0
+  for other = 0, C.one_line == 1 and C.lanes - 1 or -1 do
+    local upto = (other < lane and '' or '(') .. f(score)
+    if other ~= lane then ahead = ahead + call('ZCOUNT', LANE[other], '-inf', upto) end
+  end
+  return ahead
 end
 
 -- unbegun and other_generation are the first two checks of most scripts.

@@ -35,8 +35,8 @@ if of < C.generation then
   if score <= c['floor' .. lane] and not lost_token then return reply('GONE') end
 else
   -- A place as old as outcomes that have been forgotten may have ended like them.
-  -- A drawn one was there when its ticket was issued; its score says no time.
-  if score <= math.max(mark, floor_pg) or (by_lot and issued or score) <= s.tidied then return reply('GONE') end
+  -- It was there when its ticket was issued; a drawn or boosted score says no time.
+  if score <= math.max(mark, floor_pg) or math.max(score, issued) <= s.tidied then return reply('GONE') end
 end
 
 if by_lot and call('ZCOUNT', LANE[lane], f(score), f(score)) > 0 then score = free_slot(score - score % SLOTS, score) end

@@ -11,14 +11,7 @@ local waiting, head, marks = {}, {}, {}
 -- place between two marks is known to a few per cent wherever it is.
 local function marks_of(lane, size)
   local out, rank, last = {}, 0, -1
-  -- In a room that is one line, ranks are those of the line.
-  local function mark(rank, score)
-    for other = 0, C.one_line == 1 and C.lanes - 1 or -1 do
-      local upto = (other < lane and '' or '(') .. f(score)
-      if other ~= lane then rank = rank + call('ZCOUNT', LANE[other], '-inf', upto) end
-    end
-    out[#out + 1], out[#out + 2] = rank, f(score)
-  end
+  local function mark(rank, score) out[#out + 1], out[#out + 2] = rank + ahead_elsewhere(lane, score), f(score) end
   local factor = math.max(size, 2) ^ (1 / 60)
   while rank < size and #out < 126 do
     local at = call('ZRANGE', LANE[lane], rank, rank, 'WITHSCORES')
@@ -39,6 +32,6 @@ for lane = 0, C.lanes - 1 do
   marks[lane + 1] = ARGV[2] == '1' and marks_of(lane, size) or {}
 end
 return reply('OK', 'now', f(now), 'conf', call('HGETALL', CONF), 'state', call('HGETALL', STATE),
-  'stats', call('HGETALL', STATS), 'health', call('HGETALL', KEYS[17]), 'waiting', waiting, 'head', head, 'marks', marks,
+  'stats', call('HGETALL', STATS), 'health', call('HGETALL', HEALTH), 'waiting', waiting, 'head', head, 'marks', marks,
   'away', call('ZCARD', AWAY), 'processing', call('ZCARD', PROC), 'ready', call('ZCARD', READY),
   'claimed', call('ZCARD', CLAIMED), 'done', call('ZCARD', DONE))

@@ -1,4 +1,5 @@
--- steps.lua stands before the scripts of a scheduler: silence, fencing, the rate.
+-- steps.lua stands before the scripts of a scheduler, and others that ask as they
+-- do: silence, fencing, how many are inside, the rate.
 
 -- is_silent judges one entry of seen. None (false) means that nobody has
 -- listened for the member yet, which is not the same as silence.

@@ -1,5 +1,5 @@
 -- stock.lua stands before the scripts that let people in: how many more may be
--- let in for what is left to sell. It reads conf, state, stats and sizes alone.
+-- let in for what is left to sell. It counts by conf, state, stats and sizes alone.
 --
 -- A scheduler reads the stock from Postgres and tells it to reserve, with the
 -- room's count of consumed grants from before it read (c0). From then on

@@ -14,7 +14,6 @@ if round < 1 or batch < 1 then error('ERR round or batch out of range') end
 bad = stale_step(term, leader)
 if bad then return bad end
 
-local HEALTH = KEYS[17]
 if call('HGET', CONF, 'adaptive') ~= '1' then return reply('OK', 'kept', 0) end
 local kept = call('HMGET', HEALTH, 'round', 'memory')
 if round <= (tonumber(kept[1]) or 0) then

@@ -13,7 +13,6 @@ end
 -- starts to listen for those it meets for the first time, and sends away the
 -- silent. Returns how many went away, max at most.
 local function listen(since, max)
-  local drawing = DRAW > 0 and DRAW < LISTED -- then nobody goes: those who were there take part
   local away, looked, bound, stamp = 0, 0, horizon(), f(now)
   for lane = 0, C.lanes - 1 do
     local cursor = 'cursor' .. lane
@@ -32,7 +31,7 @@ local function listen(since, max)
       for i, m in ipairs(members) do
         if not seen[i] then
           met[#met + 1], met[#met + 2] = stamp, m
-        elseif away < max and not drawing and is_silent(seen[i], since) then
+        elseif away < max and not list_awaited() and is_silent(seen[i], since) then
           call('ZREM', LANE[lane], m)
           call('ZREM', SEEN, m)
           send_away(m, lane, tonumber(found[2 * i]))
