@@ -16,7 +16,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -25,6 +24,7 @@ import (
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/api/spec"
 	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/internal/clientip"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
 )
@@ -125,7 +125,8 @@ type Options struct {
 	// MemberHeader takes the member from X-Member-Id of peers in Trusted.
 	// Otherwise members are anonymous and known by their tickets.
 	MemberHeader bool
-	Trusted      []netip.Prefix
+	// Trusted are the proxies that may say who asks, and from where.
+	Trusted clientip.Trusted
 	// CookieSecure sets cookies for https alone.
 	CookieSecure bool
 	// Middleware stands around all routes, outermost first.

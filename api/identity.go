@@ -2,9 +2,9 @@ package api
 
 import (
 	"net/http"
-	"net/netip"
 
 	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/internal/clientip"
 )
 
 // Headers that carry credentials.
@@ -55,7 +55,7 @@ func (a *API) caller(r *http.Request, room string, v *view) (caller, error) {
 // somebody else counts as none.
 func (a *API) named(r *http.Request, c caller) (caller, error) {
 	members := r.Header.Values(memberHeader)
-	if !a.trusted(r) || len(members) != 1 || !credential.ValidMember(members[0]) {
+	if !a.Trusted.Has(clientip.Peer(r)) || len(members) != 1 || !credential.ValidMember(members[0]) {
 		return caller{}, errNoMember
 	}
 	if c.hasTicket && c.ticket.Member != members[0] {
@@ -66,21 +66,6 @@ func (a *API) named(r *http.Request, c caller) (caller, error) {
 	}
 	c.member = members[0]
 	return c, nil
-}
-
-// trusted tells whether the peer itself, not what it forwards, is a proxy that
-// we believe.
-func (a *API) trusted(r *http.Request) bool {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return false
-	}
-	for _, p := range a.Trusted {
-		if p.Contains(peer.Addr().Unmap()) {
-			return true
-		}
-	}
-	return false
 }
 
 // cookieName has the prefix with which browsers see to it that the cookie is

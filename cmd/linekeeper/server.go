@@ -20,6 +20,7 @@ import (
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/draw/closing"
+	"github.com/linekeeper/linekeeper/internal/clientip"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/internal/telemetry"
 	"github.com/linekeeper/linekeeper/order"
@@ -210,7 +211,7 @@ func (s *server) publicHandler() (*api.API, http.Handler) {
 		Orders: order.New(s.line, s.orders, order.Options{Log: s.log, Began: s.metrics.OrderBegan,
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
-		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: s.conf.TrustedProxies,
+		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
 		CookieSecure: s.conf.CookieSecure, Middleware: s.middleware(),
 	})
 	return a, a.Handler()
