@@ -173,10 +173,12 @@ type answered struct {
 }
 
 // place begins an order in the background.
-func (f *fixture) place(r order.Request) <-chan answered {
+func (f *fixture) place(r order.Request) <-chan answered { return f.placeUntil(f.t.Context(), r) }
+
+func (f *fixture) placeUntil(ctx context.Context, r order.Request) <-chan answered {
 	c := make(chan answered, 1)
 	go func() {
-		placed, err := f.orders.Place(f.t.Context(), r)
+		placed, err := f.orders.Place(ctx, r)
 		c <- answered{placed, err}
 	}()
 	return c

@@ -105,6 +105,22 @@ ON CONFLICT ON CONSTRAINT orders_grant DO NOTHING` + "`",
 			"	`VALUES ($1, $2, true, $3, $4, $5, $6)\nON CONFLICT ON CONSTRAINT orders_grant DO NOTHING`)",
 	},
 
+	// group-answers-first: what became of the first of a group is told to all.
+	{
+		file: "order/pgstore/group.go",
+		old: `		created, written := out.placed[a]
+`,
+		new: `		created, written := out.placed[a]
+		if point.Mutant("group-answers-first") {
+			if _, first := out.placed[group[0]]; !first {
+				written, out.short[a] = false, out.short[group[0]]
+			} else if !written {
+				created, written = a.order, true
+			}
+		}
+`,
+	},
+
 	// event-after-commit: the event is left out of the batch, and follows.
 	{
 		file: "order/pgstore/create.go",
