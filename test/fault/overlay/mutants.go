@@ -80,14 +80,14 @@ var mutants = []edit{
 	// is kept apart by looking first.
 	{
 		file: "order/pgstore/pgstore.go",
-		old: `	return &Store{pool: pool, opts: opts}
+		old: `	return &Store{pool: pool, opts: opts, groups: newGroups(cmp.Or(opts.Group, 64))}
 `,
 		new: `	if point.Mutant("no-unique-grant") {
 		// Of several processes the first to come does it.
 		_, _ = pool.Exec(context.Background(), "DO $$ BEGIN IF EXISTS (SELECT FROM pg_constraint WHERE conname = 'orders_grant')"+
 			" THEN ALTER TABLE orders DROP CONSTRAINT orders_grant; END IF; END $$")
 	}
-	return &Store{pool: pool, opts: opts}
+	return &Store{pool: pool, opts: opts, groups: newGroups(cmp.Or(opts.Group, 64))}
 `,
 	},
 	{
