@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/linekeeper/linekeeper/draw"
@@ -22,7 +23,7 @@ func (c *conf) lots() bool { return c.draw || c.lottery }
 
 // byLot tells whether the place that a step gives to who was before goes by lot:
 // in a draw until its end is seen, in a lottery unless the member has been let
-// through.
+// through since, or has given up a place behind those by lot.
 func (m *moment) byLot(before *Member) bool {
 	switch {
 	case m.conf == nil:
@@ -30,8 +31,8 @@ func (m *moment) byLot(before *Member) bool {
 	case m.conf.draw:
 		return m.was.Draw < drawClosed && m.Now < m.conf.admitsAt
 	case m.conf.lottery:
-		word := before.outcome().Word
-		return before.kind() == nowhere || before.kind() == ended && word != "EXPIRED" && word != "CONSUMED"
+		left, _ := strconv.ParseInt(before.outcome().Order, 10, 64)
+		return before.kind() == nowhere || before.kind() == ended && before.outcome().Grant == "" && left < beyond
 	}
 	return false
 }

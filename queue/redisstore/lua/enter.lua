@@ -36,8 +36,9 @@ local in_front = waiting_count() + call('ZCARD', PROC)
 if in_front + (off and 0 or call('ZCARD', AWAY)) >= c.max_waiting or call('HGET', STATE, 'memory_full') == '1' then return reply('FULL') end
 
 -- In a lottery whoever has been let through goes behind, whatever became of the
--- grant: one chance each.
-local by_lot = DRAW == OPEN or (C.lottery == 1 and (not outcome or spent == '-'))
+-- grant, and stays there: one chance each.
+local behind = outcome and (spent ~= '-' or (tonumber(left) or 0) >= BEYOND)
+local by_lot = DRAW == OPEN or (C.lottery == 1 and not behind)
 if by_lot and (first == 0 or sale ~= C.sale) then return reply('GEN') end
 
 -- Those who are processing have been told that they wait, and may come back.
