@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,8 @@ const groupsAtOnce = 2
 // groups has the orders that wait for a transaction. Those that are ready while
 // others are being committed form the next group; nobody waits for company.
 //
-// Nothing runs by itself: of those who wait, whoever gets one of the slots takes
-// the first in line, and commits for all of them.
+// Nothing runs by itself: of those in line, whoever gets one of the slots takes
+// the first of them, and commits for all that they are.
 type groups struct {
 	most  int // orders in one transaction
 	slots chan struct{}
@@ -32,6 +33,7 @@ type groups struct {
 type attempt struct {
 	order    order.Order
 	deadline time.Time // zero: none
+	inLine   bool      // under the mutex of groups
 	done     chan struct{}
 
 	// Written before done is closed, and not after.
@@ -47,7 +49,7 @@ func newGroups(most int) *groups {
 }
 
 func (g *groups) join(ctx context.Context, o order.Order) *attempt {
-	a := &attempt{order: o, done: make(chan struct{})}
+	a := &attempt{order: o, inLine: true, done: make(chan struct{})}
 	a.deadline, _ = ctx.Deadline()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,13 +57,20 @@ func (g *groups) join(ctx context.Context, o order.Order) *attempt {
 	return a
 }
 
-// take returns those whose turn it is, first come first.
-func (g *groups) take() []*attempt {
+// take gives a those whose turn it is, first come first; none if a is in a group
+// itself by now: whoever is still in line takes care of themselves.
+func (g *groups) take(a *attempt) []*attempt {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !a.inLine {
+		return nil
+	}
 	n := min(g.most, len(g.line))
 	taken := g.line[:n:n]
 	g.line = g.line[n:]
+	for _, b := range taken {
+		b.inLine = false
+	}
 	return taken
 }
 
@@ -69,13 +78,12 @@ func (g *groups) take() []*attempt {
 func (g *groups) withdraw(a *attempt) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, b := range g.line {
-		if a == b {
-			g.line = append(g.line[:i:i], g.line[i+1:]...)
-			return true
-		}
+	if !a.inLine {
+		return false
 	}
-	return false
+	a.inLine = false
+	g.line = slices.DeleteFunc(slices.Clone(g.line), func(b *attempt) bool { return a == b })
+	return true
 }
 
 func (a *attempt) end(o order.Order, err error) {
@@ -83,42 +91,57 @@ func (a *attempt) end(o order.Order, err error) {
 	close(a.done)
 }
 
+// abandon ends an attempt that a panic has left without an answer.
+func (a *attempt) abandon() {
+	select {
+	case <-a.done:
+	default:
+		a.end(order.Order{}, order.ErrOutcomeUnknown)
+	}
+}
+
 // grouped writes o with others that are ready, or says errAlone. Once a group
 // has o its client can't call it off any more: the others are not to suffer.
 func (s *Store) grouped(ctx context.Context, o order.Order) (order.Order, error) {
 	g, a := s.groups, s.groups.join(ctx, o)
-	for {
+	for waiting := true; waiting; {
 		select {
 		case <-a.done:
-			return a.created, a.err
+			waiting = false
 		case g.slots <- struct{}{}:
-			s.commitNext(ctx)
-			<-g.slots
+			waiting = s.lead(ctx, a)
 		case <-ctx.Done():
 			if g.withdraw(a) {
 				return order.Order{}, unavailable(ctx.Err())
 			}
-			<-a.done
-			return a.created, a.err
+			waiting = false
 		}
 	}
+	<-a.done
+	return a.created, a.err
 }
 
-// commitNext commits the next group, whoever is in it.
-func (s *Store) commitNext(ctx context.Context) {
-	group := s.groups.take()
+// lead commits the group whose turn it is, with the slot that a has got, and says
+// whether a was in line for it.
+func (s *Store) lead(ctx context.Context, a *attempt) bool {
+	defer func() { <-s.groups.slots }()
+	group := s.groups.take(a)
+	defer func() {
+		for _, b := range group {
+			b.abandon()
+		}
+	}()
+	ctx, cancel := until(ctx, group)
+	defer cancel()
 	switch len(group) {
 	case 0:
+		return false
 	case 1:
-		a := group[0]
-		ctx, cancel := until(ctx, group)
-		defer cancel()
-		a.end(s.alone(ctx, a.order))
+		group[0].end(s.alone(ctx, group[0].order))
 	default:
-		ctx, cancel := until(ctx, group)
-		defer cancel()
 		s.commitGroup(ctx, group)
 	}
+	return true
 }
 
 // until is ctx without its end, but with the first deadline of a group.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/order"
+	"github.com/linekeeper/linekeeper/order/pgstore"
 	"github.com/linekeeper/linekeeper/test/harness"
 )
 
@@ -289,6 +290,18 @@ func TestAGroupLastsNoLongerThanTheFirstDeadlineInIt(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it waits for as long as the product is held")
 	}
+}
+
+func TestAPanicLeavesTheOutcomeOpenForEachOfItsGroup(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, patient)
+	f.store = pgstore.New(f.pool(patient), pgstore.Options{Committed: func() { panic("told") }})
+	f.orders = order.New(f.grants, f.store, order.Options{})
+	requests, _ := many(3, "a")
+	n := tally(f.together(requests...), errPanic, order.ErrOutcomeUnknown)
+	require.Equal(t, map[error]int{errPanic: 1, order.ErrOutcomeUnknown: 2}, n)
+	require.Equal(t, 3, f.orderCount())
+	require.ErrorIs(t, (<-f.place(of(grantOf("bob"), "a"))).err, errPanic, "the slot is free again")
 }
 
 func TestAnOrderOfAGroupHasThePricesOfTheMomentItIsPlaced(t *testing.T) {

@@ -111,7 +111,7 @@ ON CONFLICT ON CONSTRAINT orders_grant DO NOTHING` + "`",
 		old: `		created, written := out.placed[a]
 `,
 		new: `		created, written := out.placed[a]
-		if point.Mutant("group-answers-first") {
+		if err == nil && point.Mutant("group-answers-first") {
 			if _, first := out.placed[group[0]]; !first {
 				written, out.short[a] = false, out.short[group[0]]
 			} else if !written {
