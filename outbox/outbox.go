@@ -126,6 +126,21 @@ func Queue(b *pgx.Batch, e Event) {
 	b.Queue(insertEvent, e.OrderID, e.Kind, e.Room, e.Payload)
 }
 
+const insertEvents = `
+INSERT INTO outbox (order_id, kind, room, payload)
+SELECT order_id, kind, room, payload::jsonb
+FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS e (order_id, kind, room, payload)`
+
+// QueueAll is Queue for many events, in one statement.
+func QueueAll(b *pgx.Batch, events []Event) {
+	n := len(events)
+	orders, kinds, rooms, payloads := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, e := range events {
+		orders[i], kinds[i], rooms[i], payloads[i] = e.OrderID, e.Kind, e.Room, string(e.Payload)
+	}
+	b.Queue(insertEvents, orders, kinds, rooms, payloads)
+}
+
 // Status is where an event stands.
 type Status string
 

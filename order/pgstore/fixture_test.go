@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -172,11 +173,21 @@ type answered struct {
 	err error
 }
 
+// errPanic is what a call that panics has returned.
+var errPanic = errors.New("panic")
+
 // place begins an order in the background.
-func (f *fixture) place(r order.Request) <-chan answered {
+func (f *fixture) place(r order.Request) <-chan answered { return f.placeUntil(f.t.Context(), r) }
+
+func (f *fixture) placeUntil(ctx context.Context, r order.Request) <-chan answered {
 	c := make(chan answered, 1)
 	go func() {
-		placed, err := f.orders.Place(f.t.Context(), r)
+		defer func() {
+			if p := recover(); p != nil {
+				c <- answered{err: fmt.Errorf("%w: %v", errPanic, p)}
+			}
+		}()
+		placed, err := f.orders.Place(ctx, r)
 		c <- answered{placed, err}
 	}()
 	return c

@@ -7,7 +7,7 @@
 // Redis knows: one order per grant, and, where the room said so, one per member
 // and sale. A void row takes the place of an order on the first of them.
 //
-// One order is one transaction, on one connection:
+// An order is one transaction, on one connection:
 //
 //	BEGIN
 //	insert the order      waits here for another attempt with the same grant
@@ -18,6 +18,13 @@
 //
 // COMMIT is not in the batch: until it is sent every error is an abort, and of
 // a batch that was cut off the server can run what has arrived, but not commit.
+//
+// Orders that are ready while others are being committed share such a
+// transaction, so a product that everybody wants is locked, and the disk waited
+// for, once for all of them. Sharing changes no outcome. Each is placed, sold out
+// or unknown for itself; stock is given out in the order of arrival; and an order
+// that meets anything else, or meets another order, is tried again alone, as if
+// there had been no group.
 //
 // # Not here
 //
@@ -51,6 +58,8 @@ type Options struct {
 	// Committed is called after an order is committed, to wake the relay of this
 	// process. It must not block.
 	Committed func()
+	// Group is how many orders may share a transaction; 0 is 64.
+	Group int
 	// AcquireTimeout bounds the wait for a connection of the pool; 0 is 3 s.
 	AcquireTimeout time.Duration
 }
@@ -58,8 +67,9 @@ type Options struct {
 // Store is an order.Store in Postgres. It is safe for concurrent use, and uses
 // one connection of the pool at a time per call.
 type Store struct {
-	pool *pgxpool.Pool
-	opts Options
+	pool   *pgxpool.Pool
+	opts   Options
+	groups *groups
 }
 
 // New returns a Store on a pool that Configure has set up.
@@ -68,7 +78,7 @@ func New(pool *pgxpool.Pool, opts Options) *Store {
 		opts.Committed = func() {}
 	}
 	opts.AcquireTimeout = cmp.Or(opts.AcquireTimeout, 3*time.Second)
-	return &Store{pool: pool, opts: opts}
+	return &Store{pool: pool, opts: opts, groups: newGroups(cmp.Or(opts.Group, 64))}
 }
 
 var _ order.Store = (*Store)(nil)
@@ -76,17 +86,18 @@ var _ order.Store = (*Store)(nil)
 // with runs f on a connection of its own. Whatever f needs to ask it asks on
 // that one: a second one, taken while holding the first, hangs a pool of which
 // everybody holds one.
-func (s *Store) with(ctx context.Context, f func(conn *pgx.Conn) (order.Order, error)) (order.Order, error) {
+func with[T any](ctx context.Context, s *Store, f func(conn *pgx.Conn) (T, error)) (T, error) {
 	acquire, cancel := context.WithTimeout(ctx, s.opts.AcquireTimeout)
 	defer cancel()
 	conn, err := s.pool.Acquire(acquire)
 	if err != nil {
-		return order.Order{}, fmt.Errorf("connect: %w", unavailable(err))
+		var none T
+		return none, fmt.Errorf("connect: %w", unavailable(err))
 	}
 	defer conn.Release()
-	o, err := f(conn.Conn())
+	found, err := f(conn.Conn())
 	evict(conn.Conn(), err)
-	return o, err
+	return found, err
 }
 
 // Create is order.Store's: order, stock and event, all or nothing. Of its
@@ -94,7 +105,16 @@ func (s *Store) with(ctx context.Context, f func(conn *pgx.Conn) (order.Order, e
 // ErrMixedCurrency, ErrSoldOut, ErrAlreadyOrdered, ErrInProgress and
 // ErrUnavailable.
 func (s *Store) Create(ctx context.Context, o order.Order) (order.Order, error) {
-	created, err := s.with(ctx, func(conn *pgx.Conn) (order.Order, error) {
+	created, err := s.grouped(ctx, o)
+	if errors.Is(err, errAlone) {
+		return s.alone(ctx, o)
+	}
+	return created, err
+}
+
+// alone writes o in a transaction of its own.
+func (s *Store) alone(ctx context.Context, o order.Order) (order.Order, error) {
+	created, err := with(ctx, s, func(conn *pgx.Conn) (order.Order, error) {
 		for try := 1; ; try++ {
 			created, err := create(ctx, conn, o)
 			if err == nil {
@@ -189,7 +209,7 @@ func (s *Store) find(ctx context.Context, query, id string) (order.Order, error)
 	if uuid.Validate(id) != nil {
 		return order.Order{}, order.ErrNotFound
 	}
-	return s.with(ctx, func(conn *pgx.Conn) (order.Order, error) { return one(ctx, conn, query, id) })
+	return with(ctx, s, func(conn *pgx.Conn) (order.Order, error) { return one(ctx, conn, query, id) })
 }
 
 const insertVoid = `
@@ -204,7 +224,7 @@ func (s *Store) Void(ctx context.Context, g queue.Grant) (order.Order, error) {
 	if err != nil {
 		return order.Order{}, fmt.Errorf("name a void row: %w", err)
 	}
-	return s.with(ctx, func(conn *pgx.Conn) (order.Order, error) {
+	return with(ctx, s, func(conn *pgx.Conn) (order.Order, error) {
 		_, err := conn.Exec(ctx, insertVoid, id.String(), g.ID, g.Room, g.Sale, g.Generation, g.Member)
 		if err != nil {
 			return order.Order{}, fmt.Errorf("void grant %s: %w", g.ID, unavailable(err))

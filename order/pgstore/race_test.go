@@ -19,12 +19,18 @@ var patient = setting("lock_timeout", "60000")
 // taken in between is taken from what the row says then.
 func (f *fixture) hold(sku string) (let func()) {
 	f.t.Helper()
+	return f.keep(`SELECT FROM products WHERE sku = $1 FOR UPDATE`, sku)
+}
+
+// keep runs a statement in a transaction that is open until let is called.
+func (f *fixture) keep(sql string, args ...any) (let func()) {
+	f.t.Helper()
 	ctx := context.WithoutCancel(f.t.Context())
 	tx, err := f.db.Begin(ctx)
 	require.NoError(f.t, err)
-	_, err = tx.Exec(ctx, `SELECT FROM products WHERE sku = $1 FOR UPDATE`, sku)
-	require.NoError(f.t, err)
 	f.t.Cleanup(func() { _ = tx.Rollback(ctx) })
+	_, err = tx.Exec(ctx, sql, args...)
+	require.NoError(f.t, err)
 	return func() { require.NoError(f.t, tx.Commit(ctx)) }
 }
 

@@ -40,7 +40,8 @@ var betraying = map[string]string{
 	"stock-without-consumed": "stock",
 	"early-admission":        "schedules", "believed-batch": "schedules",
 	"straight-in-free": "straight in", "straight-in-past-who-waits": "straight in", "straight-in-twice": "straight in", "release-not-spent": "straight in",
-	"draw-not-awaited": "draws", "late-lot": "draws",
+	"group-answers-first": "groups",
+	"draw-not-awaited":    "draws", "late-lot": "draws",
 }
 
 // TestTheCheckerCatchesEveryMutant breaks the product in every way that the

@@ -70,7 +70,7 @@ func (w *world) startNode(name string) *node {
 	n.line = redisstore.New(n.rdb, w.prefix, redisstore.WithClock(w.redisTime))
 	n.rooms = roomstore.New(n.books)
 	relay := outbox.NewRelay(n.books, sink{n.line}, outbox.Options{Poll: time.Second})
-	n.orders = orderstore.New(n.money, orderstore.Options{Committed: relay.Poke})
+	n.orders = orderstore.New(n.money, orderstore.Options{Committed: relay.Poke, Group: n.w.plan.group})
 	a := n.publicAPI()
 	n.api = a.Handler()
 

@@ -28,6 +28,7 @@ type plan struct {
 	tickets  bool          // people show their tickets, so lost places come back
 	stocked  bool          // the room is bound by the stock of its product
 	singles  bool          // people order one piece at a time
+	group    int           // orders in a transaction, at most
 	schedule schedule
 }
 
@@ -84,6 +85,10 @@ func newPlan(seed uint64, rnd *rand.Rand) plan {
 	p.reconcile()
 	if p.stocked {
 		p.settings.Overbook = draw(rnd, 1, 1, 1, 1.5)
+	}
+	p.group = draw(rnd, 1, 2, 64)
+	if p.theme.name == "groups" {
+		p.group = draw(rnd, 2, 64)
 	}
 	return p
 }

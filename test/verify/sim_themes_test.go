@@ -53,6 +53,11 @@ var themes = []theme{
 		blows: []string{"switched off", "released by hand", "total loss", "paused"}, people: trickling},
 	{name: "draws", heat: 0.15, hot: []string{"listed", "entrants", "INSERT INTO draw_pieces", "UPDATE draws", "SELECT listed_at", "SELECT seed", "reserve"},
 		blows: []string{"node killed", "draw moved"}},
+	{name: "groups", heat: 0.08, slow: true, hot: []string{"commit", "order batch", "O9", "O7"}, blows: []string{"postgres away"},
+		people: func(p *plan) { // many order at once, and some find nothing left
+			p.stocked, p.stock, p.stubborn, p.members, p.spread = false, 12, true, 40, time.Second
+			p.settings.BatchSize, p.settings.Capacity, p.settings.MaxInFlightOrders, p.settings.EntryTokenTTLSeconds = 20, 0, 0, 120
+		}},
 }
 
 func themeOf(seed uint64) theme { return themes[seed%uint64(len(themes))] }

@@ -48,6 +48,8 @@ var Mutants = []Mutant{
 	{"believed-batch", "reserve works with the batch that a scheduler believes in", "I10", "a batch that is made smaller, and a tick that does not know yet"},
 	{"draw-not-awaited", "reserve does not wait for the list of a draw", "I7", "a draw that ends with people in line"},
 	{"late-lot", "enter gives places by lot after the end of a draw", "I7", "somebody who enters at that moment"},
+	{"group-answers-first", "all orders of a group are told what became of the first", "I4",
+		"orders that are placed at once, of which some find no stock"},
 	{"event-after-commit", "the outbox row is written in a transaction after the order's", "I16",
 		"a process that dies between the two"},
 	{"stock-without-consumed", "what has been consumed since the stock was read is not subtracted", "I11",

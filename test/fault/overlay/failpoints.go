@@ -146,6 +146,23 @@ var failpoints = []edit{
 `,
 	},
 	{
+		file: "order/pgstore/creategroup.go",
+		old: `	out, err := writeGroup(ctx, tx, group)
+	if err != nil || len(out.placed) == 0 {
+		rollback(ctx, tx)
+		return out, err
+	}
+`,
+		new: `	point.At(ctx, "O4-begun")
+	out, err := writeGroup(ctx, tx, group)
+	if err != nil || len(out.placed) == 0 {
+		rollback(ctx, tx)
+		return out, err
+	}
+	point.At(ctx, "O9-written")
+`,
+	},
+	{
 		file: "order/pgstore/outcome.go",
 		old:  "err := tx.Commit(ctx)",
 		new: `point.At(ctx, "O7-before-commit")
@@ -184,6 +201,14 @@ var failpoints = []edit{
 		old: `	if err == nil && created.ID == o.ID {
 `,
 		new: `	if err == nil && created.ID == o.ID {
+		point.At(ctx, "X1-committed")
+`,
+	},
+	{
+		file: "order/pgstore/group.go",
+		old: `	if err == nil && len(out.placed) > 0 {
+`,
+		new: `	if err == nil && len(out.placed) > 0 {
 		point.At(ctx, "X1-committed")
 `,
 	},

@@ -80,14 +80,14 @@ var mutants = []edit{
 	// is kept apart by looking first.
 	{
 		file: "order/pgstore/pgstore.go",
-		old: `	return &Store{pool: pool, opts: opts}
+		old: `	return &Store{pool: pool, opts: opts, groups: newGroups(cmp.Or(opts.Group, 64))}
 `,
 		new: `	if point.Mutant("no-unique-grant") {
 		// Of several processes the first to come does it.
 		_, _ = pool.Exec(context.Background(), "DO $$ BEGIN IF EXISTS (SELECT FROM pg_constraint WHERE conname = 'orders_grant')"+
 			" THEN ALTER TABLE orders DROP CONSTRAINT orders_grant; END IF; END $$")
 	}
-	return &Store{pool: pool, opts: opts}
+	return &Store{pool: pool, opts: opts, groups: newGroups(cmp.Or(opts.Group, 64))}
 `,
 	},
 	{
@@ -103,6 +103,22 @@ ON CONFLICT ON CONSTRAINT orders_grant DO NOTHING` + "`",
 		new: "` + point.Either(\"no-unique-grant\",\n" +
 			"	`SELECT $1::uuid, $2::uuid, true, $3, $4::bigint, $5::bigint, $6 WHERE NOT EXISTS (SELECT FROM orders WHERE grant_id = $2::uuid)`,\n" +
 			"	`VALUES ($1, $2, true, $3, $4, $5, $6)\nON CONFLICT ON CONSTRAINT orders_grant DO NOTHING`)",
+	},
+
+	// group-answers-first: what became of the first of a group is told to all.
+	{
+		file: "order/pgstore/group.go",
+		old: `		created, written := out.placed[a]
+`,
+		new: `		created, written := out.placed[a]
+		if err == nil && point.Mutant("group-answers-first") {
+			if _, first := out.placed[group[0]]; !first {
+				written, out.short[a] = false, out.short[group[0]]
+			} else if !written {
+				created, written = a.order, true
+			}
+		}
+`,
 	},
 
 	// event-after-commit: the event is left out of the batch, and follows.
