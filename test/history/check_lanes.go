@@ -239,7 +239,22 @@ func (j *judge) judgeLifts(l *lineage, m *moment, days map[string]string) {
 				float64(m.conf.sharing.maxWait)/second)
 		}
 	}
-	if may := max(min(m.number(5), m.number(6), m.conf.batch)/2, 1); int64(len(lifted)) > may {
+	if may := max(m.mayTake()/2, 1); int64(len(lifted)) > may {
 		wrong("%d were lifted by a call that may lift %d", len(lifted), may)
 	}
+}
+
+// mayTake is how many a reserve may take at most: a batch, and what is left of
+// those released by hand; in a room that is off everybody in line.
+func (m *moment) mayTake() int64 {
+	n := min(m.number(5), m.conf.batch) + max(m.conf.released-m.was.ReleasedUsed, 0)
+	if m.conf.isOff() {
+		n = m.Sizes.Waiting
+		for _, v := range m.moves {
+			if v.before.kind() == waiting && v.after.kind() != waiting {
+				n++
+			}
+		}
+	}
+	return min(n, m.number(6))
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -119,6 +120,24 @@ var lanePlays = []play{
 			s.take(2, []string{"ann", "bob"}, "ann", "bob", "cy")
 		},
 	},
+	{
+		check: "I7 a lift is due, once a day and for half at most", name: "half of all, where the room is off", start: append(tenSeconds, "off=1"),
+		bad:  func(s *stage) { s.liftOfTen(6) },
+		good: func(s *stage) { s.liftOfTen(5) },
+	},
+	{
+		check: "I7 a lift is due, once a day and for half at most", name: "half, with those released by hand", start: append(tenSeconds, "released=5"),
+		bad:  func(s *stage) { s.liftOfTen(5) },
+		good: func(s *stage) { s.liftOfTen(4) },
+	},
+}
+
+// liftOfTen takes ten who have waited too long, so many of them by their lift.
+func (s *stage) liftOfTen(lifts int64) {
+	names := strings.Split("abcdefghij", "")
+	s.enterLane(0, names...)
+	s.pass(11 * time.Second)
+	s.take(lifts, names[:lifts], names...)
 }
 
 // enterLane is enter by any lane, as its boost has it.
