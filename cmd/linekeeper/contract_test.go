@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/admin"
@@ -39,7 +40,7 @@ type running struct {
 }
 
 // runServer starts a process whose log goes to out.
-func runServer(t *testing.T, out io.Writer, change func(*config.Process)) *running {
+func runServer(t *testing.T, out io.Writer, change func(*config.Process), hooks ...redis.Hook) *running {
 	t.Helper()
 	r := &running{t: t, tokens: map[admin.Role]string{}}
 	var entries []string
@@ -55,7 +56,7 @@ func runServer(t *testing.T, out io.Writer, change func(*config.Process)) *runni
 	conf.KeyPrefix, conf.LogLevel = "run-"+uuid.NewString(), slog.LevelDebug
 	change(&conf)
 	var err error
-	r.server, err = newServer(t.Context(), conf, slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: conf.LogLevel})))
+	r.server, err = newServer(t.Context(), conf, slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: conf.LogLevel})), hooks...)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended, listens := make(chan error, 1), make(chan struct{})
@@ -80,8 +81,11 @@ func (r *running) openRoom(name string, s room.Settings) {
 	_, err := r.rooms.Create(r.t.Context(), name, s, room.Actor{Name: "test"})
 	require.NoError(r.t, err)
 	harness.Eventually(r.t, 30*time.Second, "the room is served", func() bool {
-		_, err := r.line.Snapshot(r.t.Context(), name)
-		return err == nil
+		resp, err := http.Get(r.public + "/v1/rooms/" + name)
+		if err != nil {
+			return false
+		}
+		return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	})
 }
 
