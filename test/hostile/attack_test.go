@@ -106,6 +106,17 @@ func (a *attack) holdOn(ctx context.Context, inHead bool, every time.Duration) t
 	return time.Since(begun)
 }
 
+// holdUntilCut holds a head and a body that nobody calls off: how long the server
+// bore them.
+func (a *attack) holdUntilCut(ctx context.Context) (h [2]time.Duration) {
+	var wg sync.WaitGroup
+	for i := range h {
+		wg.Go(func() { h[i] = a.holdOn(ctx, i == 0, time.Second) })
+	}
+	wg.Wait()
+	return h
+}
+
 // endlessBody sends a body in chunks until the server hangs up, or to its end.
 func (a *attack) endlessBody(ctx context.Context) {
 	c, done := a.dial(ctx)
