@@ -53,7 +53,7 @@ func (a *attack) run(ctx context.Context) {
 func (a *attack) again(ctx context.Context, once func(context.Context)) {
 	for ctx.Err() == nil {
 		once(ctx)
-		pause(ctx, 50*time.Millisecond)
+		pause(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -62,6 +62,8 @@ func (a *attack) dial(ctx context.Context) (net.Conn, func()) {
 	if err != nil {
 		return nil, func() {}
 	}
+	// Little: what it costs to fill buffers would be taken for what the server costs.
+	_ = c.(*net.TCPConn).SetWriteBuffer(64 << 10)
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	return c, func() {
 		stop()
