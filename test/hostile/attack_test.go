@@ -108,9 +108,11 @@ func (a *attack) holdOn(ctx context.Context, inHead bool, every time.Duration) t
 	return time.Since(begun)
 }
 
-// holdUntilCut holds a head and a body that nobody calls off: how long the server
-// bore them.
+// holdUntilCut holds a head and a body for longer than any server should bear: how
+// long this one did, 0 for all the time.
 func (a *attack) holdUntilCut(ctx context.Context) (h [2]time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
 	var wg sync.WaitGroup
 	for i := range h {
 		wg.Go(func() { h[i] = a.holdOn(ctx, i == 0, time.Second) })
