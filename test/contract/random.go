@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -16,10 +18,9 @@ import (
 // anything may be bent, from the path to the last byte of the body. One seed
 // makes the same requests. It may be used by one goroutine at a time.
 type Maker struct {
-	c   *Contract
-	rng *rand.Rand
-	// in selects the routes.
-	in func(Route) bool
+	c      *Contract
+	rng    *rand.Rand
+	routes []operation
 	// Known are values that mean something to the server, by the name of the
 	// parameter, header or property they may stand in.
 	Known map[string][]string
@@ -27,7 +28,15 @@ type Maker struct {
 
 // NewMaker makes requests to the routes that in selects.
 func (c *Contract) NewMaker(seed uint64, in func(Route) bool) *Maker {
-	return &Maker{c: c, rng: rand.New(rand.NewPCG(seed, 0)), in: in, Known: map[string][]string{}}
+	m := &Maker{c: c, rng: rand.New(rand.NewPCG(seed, 0)), Known: map[string][]string{}}
+	for _, o := range c.routes {
+		if in(o.Route) {
+			m.routes = append(m.routes, o)
+		}
+	}
+	// The document is read in no order.
+	slices.SortFunc(m.routes, func(a, b operation) int { return strings.Compare(a.Pattern+a.Method, b.Pattern+b.Method) })
+	return m
 }
 
 // one in n.
@@ -38,7 +47,7 @@ func pick[T any](m *Maker, of []T) T { return of[m.rng.IntN(len(of))] }
 
 // Request makes the next request to the server at base.
 func (m *Maker) Request(base string) *http.Request {
-	o := m.operation()
+	o := pick(m, m.routes)
 	method, path := o.Method, m.path(o)
 	if m.one(20) {
 		method = pick(m, []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "PURGE", "post"})
@@ -63,14 +72,6 @@ func (m *Maker) Request(base string) *http.Request {
 		m.mediaType(o, req.Header)
 	}
 	return req
-}
-
-func (m *Maker) operation() operation {
-	for {
-		if o := pick(m, m.c.routes); m.in(o.Route) {
-			return o
-		}
-	}
 }
 
 func (m *Maker) path(o operation) string {
@@ -160,10 +161,8 @@ func (m *Maker) body(o operation) (body []byte, given bool) {
 	if m.one(15) {
 		return nil, false
 	}
-	for _, media := range o.op.RequestBody.Value.Content {
-		body, _ = json.Marshal(m.value(media.Schema, ""))
-		break
-	}
+	content := o.op.RequestBody.Value.Content
+	body, _ = json.Marshal(m.value(content[mediaTypes(o)[0]].Schema, ""))
 	switch m.rng.IntN(8) {
 	case 0:
 		return []byte(pick(m, nastyBodies)), true
@@ -189,12 +188,13 @@ func (m *Maker) bent(body []byte) []byte {
 	return append(append(bytes.Clone(body[:at]), pick(m, nasty)...), body[at:]...)
 }
 
+// mediaTypes are those of an operation's body, in one order.
+func mediaTypes(o operation) []string { return slices.Sorted(maps.Keys(o.op.RequestBody.Value.Content)) }
+
 func (m *Maker) mediaType(o operation, h http.Header) {
 	types := []string{"application/json"}
 	if o.op.RequestBody != nil {
-		for media := range o.op.RequestBody.Value.Content {
-			types[0] = media
-		}
+		types = mediaTypes(o)
 	}
 	if m.one(12) {
 		types = []string{"", "text/plain", "application/json; charset=latin1", "application/json;", "application/JSON", "multipart/form-data; boundary=x", "*/*"}
