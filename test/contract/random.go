@@ -189,7 +189,9 @@ func (m *Maker) bent(body []byte) []byte {
 }
 
 // mediaTypes are those of an operation's body, in one order.
-func mediaTypes(o operation) []string { return slices.Sorted(maps.Keys(o.op.RequestBody.Value.Content)) }
+func mediaTypes(o operation) []string {
+	return slices.Sorted(maps.Keys(o.op.RequestBody.Value.Content))
+}
 
 func (m *Maker) mediaType(o operation, h http.Header) {
 	types := []string{"application/json"}
