@@ -3,7 +3,7 @@
 # A checkout that another user owns can be built too: git refuses to describe it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: help run test check verify generate clean up down k6
+.PHONY: help run test check verify fuzz audit generate clean up down k6
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,12 @@ check: ## format, vet, staticcheck, generated files, and the tests with -race
 
 verify: ## show the promises under faults, 10 minutes; FAULTS=long DURATION=90s is more, LINEKEEPER_SEED=N again
 	@scripts/verify.sh $(ARGS)
+
+fuzz: ## feed every parser what a fuzzer makes, a minute each; FUZZTIME=10s ARGS=Ticket is less
+	@scripts/fuzz.sh $(ARGS)
+
+audit: ## modules, licences and known vulnerabilities of what the product is made of
+	@scripts/audit.sh
 
 generate: ## write the generated files again
 	go generate ./...

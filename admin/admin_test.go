@@ -135,7 +135,20 @@ func TestBodiesMustBeOneSmallJSONObject(t *testing.T) {
 			f.refused(f.call("admin", c.method, c.path, large, headers{"If-Match": "*"}), 413, "body-too-large")
 		}
 	}
+	for _, path := range []string{"/admin/v1/rooms/sale/pause", "/admin/v1/outbox/1/requeue"} { // which need no body
+		f.refused(f.call("operator", "POST", path, "{}", headers{"Content-Type": "text/plain"}), 415, "unsupported-media-type")
+	}
 	require.Equal(t, 1.0, f.get("sale").body["version"])
+}
+
+func TestAParameterThatIsThereTwiceOrEmptyIsRefused(t *testing.T) {
+	t.Parallel()
+	f := setUp(t)
+	for _, query := range []string{"audit?target=a&target=b", "audit?limit=1&limit=1", "audit?before=", "audit?limit=1e1", "audit?limit=+1", "audit?before=-1",
+		"audit?before=9223372036854775808", "outbox?status=dead&status=done", "outbox?status=", "outbox?after=1&after=2"} {
+		f.refused(f.call("viewer", "GET", "/admin/v1/"+query, ""), 400, "bad-request")
+	}
+	require.Equal(t, 200, f.call("viewer", "GET", "/admin/v1/audit?target=", "").status, "which is all")
 }
 
 func TestUnknownPathsAndMethodsAreToldSo(t *testing.T) {
@@ -147,6 +160,8 @@ func TestUnknownPathsAndMethodsAreToldSo(t *testing.T) {
 	a := f.call("viewer", "PUT", "/admin/v1/rooms/sale", "{}")
 	f.refused(a, 405, "method-not-allowed")
 	require.Equal(t, []string{"GET", "PATCH", "DELETE"}, a.header.Values("Allow"))
+	f.refused(f.call("viewer", "PURGE", "/admin/v1/nothing", ""), 404, "not-found")
+	f.refused(f.call("viewer", "PURGE", "/admin/v1/rooms", ""), 405, "method-not-allowed")
 	require.Equal(t, 200, f.call("", "GET", "/metrics", "").status)
 }
 

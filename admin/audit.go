@@ -19,7 +19,10 @@ func (s *server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	target := r.URL.Query().Get("target")
+	target, err := parameter(r, "target", "")
+	if err != nil {
+		return err
+	}
 	if !targetForm.MatchString(target) {
 		return refusal{problem.New("bad-request").WithDetail("The parameter target must be a room, a SKU, or outbox/ and an id.")}
 	}

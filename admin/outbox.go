@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,7 +15,10 @@ var statuses = []string{"pending", "done", dead}
 // listOutbox shows the dead unless asked for others: they are what operators
 // come for.
 func (s *server) listOutbox(w http.ResponseWriter, r *http.Request) error {
-	status := cmp.Or(r.URL.Query().Get("status"), dead)
+	status, err := parameter(r, "status", dead)
+	if err != nil {
+		return err
+	}
 	if !slices.Contains(statuses, status) {
 		return refusal{problem.New("bad-request").WithDetail("The parameter status must be pending, done or dead.")}
 	}

@@ -63,6 +63,9 @@ func noBody(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || len(body) == 0 {
 		return err
 	}
+	if !typed(r, []string{jsonType}) {
+		return refusal{problem.New("unsupported-media-type")}
+	}
 	doc, err := room.DecodeObject(body)
 	if err != nil {
 		return err
@@ -133,11 +136,22 @@ func ifMatch(r *http.Request) (version int64, given bool) {
 // maxLimit bounds the memory of one answer; cursors reach the rest.
 const defaultLimit, maxLimit = 50, 200
 
+// parameter reads a query parameter; two of them are not a choice for us to make.
+func parameter(r *http.Request, name, otherwise string) (string, error) {
+	switch given := r.URL.Query()[name]; len(given) {
+	case 0:
+		return otherwise, nil
+	case 1:
+		return given[0], nil
+	}
+	return "", refusal{problem.New("bad-request").WithDetail("The parameter " + name + " is there more than once.")}
+}
+
 // number reads a query parameter that is a whole number in a range.
 func number(r *http.Request, name string, otherwise, low, high int64) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return otherwise, nil
+	text, err := parameter(r, name, strconv.FormatInt(otherwise, 10))
+	if err != nil {
+		return 0, err
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < low || n > high {

@@ -129,6 +129,9 @@ type Options struct {
 	Trusted clientip.Trusted
 	// CookieSecure sets cookies for https alone.
 	CookieSecure bool
+	// Origins are those whose pages may call the API from a browser, each as a
+	// browser sends it; none: no other origin.
+	Origins []string
 	// Middleware stands around all routes, outermost first.
 	Middleware []func(http.Handler) http.Handler
 }
@@ -172,7 +175,7 @@ func (a *API) Handler() chi.Router {
 	r := chi.NewRouter()
 	r.Use(problem.RequestIDs)
 	r.Use(a.Middleware...)
-	r.Use(headers)
+	r.Use(headers, crossOrigin(a.Origins))
 	problem.Unrouted(r)
 
 	r.Get("/v1/rooms/{room}", a.handle(a.status))

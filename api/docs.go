@@ -20,7 +20,7 @@ var docs = v5emb.New("Linekeeper", "/openapi.yaml", "/docs/")
 var docsFiles = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "file")
 	for _, suffix := range []string{"", ".gz", ".br"} {
-		if _, err := fs.Stat(static.FS, name+suffix); err == nil {
+		if f, err := fs.Stat(static.FS, name+suffix); err == nil && !f.IsDir() {
 			docs.ServeHTTP(w, r)
 			return
 		}

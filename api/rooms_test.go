@@ -204,7 +204,9 @@ func TestTheServiceTellsAboutItself(t *testing.T) {
 	for _, file := range regexp.MustCompile(`(?:src|href)="(/docs/[^"]+)"`).FindAllStringSubmatch(string(page.body), -1) {
 		site.call("GET", file[1]).is(http.StatusOK)
 	}
-	site.call("GET", "/docs/nothing.js").refused(http.StatusNotFound, "not-found")
+	for _, name := range []string{"nothing.js", ".", "%2e", "..%2fdocs.go"} {
+		site.call("GET", "/docs/"+name).refused(http.StatusNotFound, "not-found")
+	}
 	require.NotRegexp(t, `(?:src|href)="(?:https?:)?//`, string(page.body), "it works without internet")
 	document := site.call("GET", "/openapi.yaml").is(http.StatusOK)
 	require.Equal(t, spec.YAML, document.body)
@@ -217,6 +219,9 @@ func TestTheServiceTellsAboutItself(t *testing.T) {
 	site.call("GET", "/v1/rooms/"+f.room+"/").refused(http.StatusNotFound, "not-found")
 	refused := site.call("PUT", site.entries+"/me").refused(http.StatusMethodNotAllowed, "method-not-allowed")
 	require.ElementsMatch(t, []string{"DELETE", "GET"}, refused.header.Values("Allow"))
+	refused = site.call("PUT", "/docs/a%2fb").refused(http.StatusMethodNotAllowed, "method-not-allowed")
+	require.Equal(t, []string{"GET"}, refused.header.Values("Allow"), "of the path as it was sent")
+	site.call("PURGE", "/nothing").refused(http.StatusNotFound, "not-found")
 }
 
 // TestAGenerationThatIsOverIsNotServed is about the moment between an

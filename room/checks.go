@@ -134,7 +134,20 @@ func safeURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && len(s) <= maxURLLength && u.Scheme == "https" && hostForm.MatchString(u.Host) &&
 		u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && u.String() == s &&
-		!strings.Contains(s, `\`) && !strings.HasPrefix(u.Path, "//")
+		!numbered(u.Hostname()) && plainPath(u.Path)
+}
+
+// numbered tells a host that browsers read as an IPv4 address, in many spellings:
+// its last part is a number.
+func numbered(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return last == "" || last[0] >= '0' && last[0] <= '9'
+}
+
+// plainPath takes a path, decoded, that nobody shortens or reads as a host.
+func plainPath(path string) bool {
+	return !strings.ContainsFunc(path, unicode.IsControl) && !strings.Contains(path, `\`) && !strings.Contains(path, "//") &&
+		!strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")
 }
 
 // readMessage merges language by language; null takes a language away.

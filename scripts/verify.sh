@@ -30,12 +30,16 @@ go build -tags faults -overlay "$product" -o "$LINEKEEPER_VERIFY_BIN" ./cmd/line
 go test -c -tags faults -overlay "$overlay" -o bin/verify/verify.test ./test/verify
 # Without the overlay: its journal would be part of what is measured.
 go test -c -tags faults -o bin/verify/rate.test ./test/rate
+go test -c -tags faults -o bin/verify/hostile.test ./test/hostile
 
 echo "trying what the proof stands on: the journal, the mutants, the checker ..."
 go test -count=1 -tags faults -overlay "$overlay" ./test/fault/point ./test/history
 
 echo "measuring rates, beside nothing else ..."
 (cd test/rate && ../../bin/verify/rate.test -test.timeout "$limit" "$@")
+
+echo "attacking as one client could ..."
+(cd test/hostile && ../../bin/verify/hostile.test -test.timeout "$limit" "$@")
 
 echo "verifying (FAULTS=$FAULTS) ..."
 cd test/verify

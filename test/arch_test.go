@@ -83,6 +83,7 @@ var drivers = []struct {
 	{"github.com/alecthomas/kong", []string{"internal/config", "cmd/linekeeper"}},
 	{"go.yaml.in/yaml/v3", []string{"internal/cli", "internal/config"}},
 	{"github.com/go-chi/chi/v5", []string{"api", "api/problem", "admin", "internal/telemetry", "test/..."}},
+	{"github.com/go-chi/cors", []string{"api"}},
 	{"github.com/golang-jwt/jwt/v5", []string{"credential"}},
 	{"github.com/getkin/kin-openapi", []string{"test/..."}},
 	{"github.com/stretchr/testify", []string{"test/..."}},

@@ -44,7 +44,7 @@ func Handler() http.Handler {
 			return
 		}
 		h := w.Header()
-		h.Set("Vary", "Accept")
+		h.Add("Vary", "Accept") // beside what others have said it varies by
 		h.Set("Cache-Control", "public, max-age=3600")
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")

@@ -17,6 +17,8 @@ func request(peer string, forwarded ...string) *http.Request {
 	return &http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": forwarded}}
 }
 
+// Case 76, go-chi/chi#967 and GHSA-3fxj-6jh8-hvhx, go-chi/httprate#53: a header of
+// the client's own would make it as many clients as it likes.
 func TestTheAddressIsWhatTrustedProxiesHaveWritten(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

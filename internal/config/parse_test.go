@@ -92,6 +92,7 @@ var settings = []struct {
 	{"trusted-proxies", "10.0.0.0/8", "10.2.0.0/16", "10.3.0.0/16", "[10.4.0.0/16, 10.5.0.1/32]", "", func(p config.Process) any { return p.TrustedProxies }},
 	{"leader-ttl", "0s", "2s", "3s", "4s", "5s", func(p config.Process) any { return p.LeaderTTL }},
 	{"cookie-secure", "false", "true", "false", "true", "true", func(p config.Process) any { return p.CookieSecure }},
+	{"cors-origins", "https://a.example", "https://b.example:8443", "http://localhost:3000", "[https://d.example, https://e.example]", "", func(p config.Process) any { return p.CORSOrigins }},
 	{"log-level", "DEBUG", "WARN", "ERROR", "DEBUG", "INFO", func(p config.Process) any { return p.LogLevel }},
 	{"log-transitions", "true", "false", "true", "false", "false", func(p config.Process) any { return p.LogTransitions }},
 	{"shutdown-delay", "1s", "2s", "3s", "4s", "5s", func(p config.Process) any { return p.ShutdownDelay }},

@@ -54,5 +54,6 @@ type Process struct {
 	TrustedProxies Prefixes      `env:"LINEKEEPER_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of the proxies whose X-Member-Id and X-Forwarded-For are believed."`
 	LeaderTTL      time.Duration `env:"LINEKEEPER_LEADER_TTL" default:"5s" help:"How long the scheduler's lock outlives its holder, 2s to 60s; 0 runs without a lock."`
 	CookieSecure   bool          `env:"LINEKEEPER_COOKIE_SECURE" default:"true" negatable:"" help:"Set cookies for https only."`
+	CORSOrigins    Origins       `env:"LINEKEEPER_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose pages may call the public API from a browser, as https://shop.example; none: no other origin."`
 	ShutdownDelay  time.Duration `env:"LINEKEEPER_SHUTDOWN_DELAY" default:"5s" help:"How long to go on serving, no longer ready, before stopping."`
 }

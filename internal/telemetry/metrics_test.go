@@ -157,6 +157,8 @@ func TestRequestsAreNamedByTheirRoute(t *testing.T) {
 	}
 }
 
+// Case 81, artifact-keeper#2220, sigstore/timestamp-authority#1374: whoever tries
+// paths and methods would fill the memory of all who scrape.
 func TestRandomPathsAndMethodsMakeNoSeries(t *testing.T) {
 	t.Parallel()
 	m := telemetry.New("v")

@@ -10,6 +10,8 @@
 //	client.Transport = c.Transport(t, http.DefaultTransport)
 //	c.CompareRoutes(t, router, contract.Public)
 //
+// It makes random requests from the document as well, good ones and bent ones.
+//
 // It does not judge whether an answer is the right one: the tests do.
 package contract
 
