@@ -54,8 +54,8 @@ func TestWhoNeedNotWaitGetsATokenByEntering(t *testing.T) {
 func TestWhoIsBarredIsNotLetStraightInButStandsInLine(t *testing.T) {
 	t.Parallel()
 	f := straightIn(t)
-	require.NoError(t, f.rooms.Evict(t.Context(), f.room, "eve", operator))
-	require.NoError(t, f.rooms.Block(t.Context(), f.room, "mal", operator))
+	require.NoError(t, f.rooms.Evict(t.Context(), f.room, room.Subject{Member: "eve"}, operator))
+	require.NoError(t, f.rooms.Block(t.Context(), f.room, room.Subject{Member: "mal"}, operator))
 	require.Equal(t, queue.Waiting, f.post(member("eve")).is(http.StatusCreated).position().Status)
 	require.Equal(t, queue.Waiting, f.post(member("mal")).is(http.StatusCreated).position().Status)
 }

@@ -73,8 +73,8 @@ func (s *shop) keptOut(p *fault.Process) excluded {
 		c.enter(p).is(http.StatusCreated)
 	}
 	ctx := s.t.Context()
-	require.NoError(s.t, s.rooms.Block(ctx, shopRoom, e.blocked.member, operatorOfShop))
-	require.NoError(s.t, s.rooms.Evict(ctx, shopRoom, e.evicted.member, operatorOfShop))
+	require.NoError(s.t, s.rooms.Block(ctx, shopRoom, room.Subject{Member: e.blocked.member}, operatorOfShop))
+	require.NoError(s.t, s.rooms.Evict(ctx, shopRoom, room.Subject{Member: e.evicted.member}, operatorOfShop))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.each(func(c *customer) {
