@@ -114,7 +114,8 @@ type Options struct {
 	Hearer    Hearer
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
-	Draws     Draws // nil: rooms whose places go by lot take nobody
+	KeptOut   Exclusions // nil: nobody is kept out
+	Draws     Draws      // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook
 	Ring      *credential.Ring
@@ -142,6 +143,7 @@ type API struct {
 	healths *healths
 	waits   *waits
 	gate    *gate
+	kept    *exclusions
 }
 
 // New returns an API of these parts.
@@ -154,7 +156,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
-		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
 	}
 }
 
