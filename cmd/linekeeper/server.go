@@ -221,6 +221,8 @@ func (s *server) operatorsHandler() http.Handler {
 	return admin.New(admin.Options{
 		Store: s.rooms, Lines: s.line, Outbox: outboxAdmin{outbox.NewAdmin(s.books)},
 		Tokens: s.tokens, Log: s.log, Metrics: s.metrics.Handler(), Use: s.middleware(),
+		Trusted: clientip.Trusted(s.conf.TrustedProxies), HashMember: telemetry.HashMember,
+		Failed: s.metrics.OperatorUnknown, Evicted: s.evicted,
 	})
 }
 
