@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,11 @@ var document struct {
 	*contract.Contract
 }
 
+type ctx = context.Context
+
+// flusher is who changes rooms behind the API's back.
+var flusher = room.Actor{Name: "ada", Role: "admin", Remote: "local"}
+
 func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
 
 // fixture is the whole API on a database and rooms of its own, with one token
@@ -53,11 +59,31 @@ type fixture struct {
 	tokens  map[string]string // by role
 	log     *lines
 	failed  *counts // of failed authentications, by result
+	evicted *names
+	prefix  string // of Redis
 }
 
 type counts struct {
 	mu sync.Mutex
 	of map[string]int
+}
+
+// names are who has lost a place, and from where.
+type names struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (n *names) add(_ ctx, _ string, who room.Subject) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, who.Member+" "+who.State)
+}
+
+func (n *names) sorted() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(slices.Values(n.all))
 }
 
 func (c *counts) add(what string) {
@@ -74,9 +100,10 @@ func (c *counts) get(what string) int {
 
 func setUp(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, pool: harness.Database(t), tokens: map[string]string{}, log: &lines{}, failed: &counts{of: map[string]int{}}}
+	f := &fixture{t: t, pool: harness.Database(t), tokens: map[string]string{}, log: &lines{}, failed: &counts{of: map[string]int{}}, evicted: &names{}}
 	f.store = pgstore.New(f.pool)
-	f.redis = redisstore.New(harness.Redis(t), "test-"+uuid.NewString())
+	f.prefix = "test-" + uuid.NewString()
+	f.redis = redisstore.New(harness.Redis(t), f.prefix)
 	f.serve(f.store, f.redis)
 	return f
 }
@@ -97,7 +124,7 @@ func (f *fixture) serve(store admin.Store, redis admin.Lines) {
 		Store: store, Lines: redis, Outbox: outboxOf{outbox.NewAdmin(f.pool)}, Tokens: tokens,
 		Log:     slog.New(slog.NewJSONHandler(f.log, nil)),
 		Trusted: clientip.Trusted{netip.MustParsePrefix("127.0.0.0/8")}, HashMember: func(member string) string { return "hash-of-" + member[:1] },
-		Failed:  func(result string) { f.failed.add(result) },
+		Failed: func(result string) { f.failed.add(result) }, Evicted: f.evicted.add,
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
 	})
 	server := httptest.NewServer(h)
