@@ -23,7 +23,7 @@ var mutants = []edit{
 	// straight-in-past-who-waits: the process does not look either.
 	{
 		file: "api/gate.go",
-		old:  "if v.Waiting()+v.Processing > 0 {",
+		old:  "if v.Waiting()+v.Processing > 0 || v.Draw.Undecided() {",
 		new:  `if v.Waiting()+v.Processing > 0 && !point.Mutant("straight-in-past-who-waits") {`,
 	},
 
