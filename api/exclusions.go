@@ -37,6 +37,7 @@ type exclusions struct {
 	source  Exclusions // nil: nobody is kept out
 	reading *semaphore.Weighted
 	tried   atomic.Pointer[time.Time] // when it was last read, or was to be
+	failed  error                     // how that went, under reading
 	list    atomic.Pointer[exclusionList]
 }
 
@@ -69,8 +70,10 @@ func (e *exclusions) bars(ctx context.Context, room, member string, sale int64) 
 	return false, nil
 }
 
-// renew reads the list if it is due. Without any list everybody waits for it.
+// renew reads the list if it is due. Without any list everybody waits for it; if
+// it can't be read, it fails for all who have waited, and not for each in turn.
 func (e *exclusions) renew(ctx context.Context) error {
+	asked := time.Now()
 	if e.list.Load() == nil {
 		if err := e.reading.Acquire(ctx, 1); err != nil {
 			return err
@@ -79,14 +82,15 @@ func (e *exclusions) renew(ctx context.Context) error {
 		return nil
 	}
 	defer e.reading.Release(1)
-	if e.list.Load() != nil && e.fresh() {
-		return nil
+	if at := e.tried.Load(); at == nil || at.Before(asked) {
+		e.failed = e.read(ctx)
+		now := time.Now()
+		e.tried.Store(&now)
 	}
-	err := e.read(ctx)
 	if e.list.Load() != nil {
 		return nil
 	}
-	return err
+	return e.failed
 }
 
 func (e *exclusions) fresh() bool {
@@ -102,8 +106,6 @@ func (e *exclusions) read(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	now := time.Now()
-	defer e.tried.Store(&now)
 	bars, mark, err := e.source.Exclusions(ctx, seen)
 	if err != nil || mark == seen {
 		return err

@@ -104,6 +104,7 @@ func (l *awayList) Exclusions(ctx context.Context, seen string) ([]room.Bar, str
 func TestAnOutageLeavesTheLastListInForceAndNoneIsNoEntry(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
+	_, fresh := f.ready()
 	mal := f.enter()
 	f.leave(ticket(mal)).is(http.StatusNoContent)
 	require.NoError(t, f.rooms.Block(t.Context(), f.room, f.memberOf(mal), operator))
@@ -111,6 +112,7 @@ func TestAnOutageLeavesTheLastListInForceAndNoneIsNoEntry(t *testing.T) {
 	site := f.serve(func(o *api.Options) { o.KeptOut = list })
 	list.down.Store(true)
 	site.post().refused(http.StatusServiceUnavailable, "unavailable")
+	site.order(oneA, token(fresh)).refused(http.StatusServiceUnavailable, "unavailable")
 	list.down.Store(false)
 	site.post(ticket(mal)).refused(http.StatusForbidden, "member-blocked")
 	list.down.Store(true)
