@@ -7,12 +7,14 @@
 // be undone must be confirmed with the room's name.
 //
 //	viewer  < operator                               < admin
-//	GET       PATCH, pause, resume, drain, off,        POST rooms, flush, DELETE
-//	          release, PUT products, requeue
+//	GET       PATCH, pause, resume, drain, off,        POST rooms, flush, DELETE rooms
+//	          release, evict, block, unblock,
+//	          PUT products, requeue
 //
 // It has no sessions and no cookies, so there is nothing for a foreign page to
-// ride on; cross-origin requests of browsers are refused all the same. Members
-// and their places are not its business, and it never shows an entry token.
+// ride on; cross-origin requests of browsers are refused all the same. It takes
+// places away and gives none, and never shows an entry token. Members are in the
+// audit list and in no log.
 package admin
 
 import (
@@ -25,7 +27,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/linekeeper/linekeeper/api/problem"
+	"github.com/linekeeper/linekeeper/internal/clientip"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/ratelimit"
 	"github.com/linekeeper/linekeeper/room"
 )
 
@@ -48,6 +52,16 @@ type Sales interface {
 	Delete(ctx context.Context, name string, by room.Actor) error
 }
 
+// Exclusions keeps members out of rooms. Doing so twice is doing it once.
+type Exclusions interface {
+	KeptOut(ctx context.Context, name, member string) (room.Exclusion, error)
+	// Evict is for the sale that runs, Block for all. Neither ends a place.
+	Evict(ctx context.Context, name string, who room.Subject, by room.Actor) error
+	Block(ctx context.Context, name string, who room.Subject, by room.Actor) error
+	// Unblock ends a block and evictions.
+	Unblock(ctx context.Context, name string, who room.Subject, by room.Actor) error
+}
+
 // Products keeps what is sold.
 type Products interface {
 	Product(ctx context.Context, sku string) (room.Product, error)
@@ -68,14 +82,20 @@ type Audit interface {
 type Store interface {
 	Rooms
 	Sales
+	Exclusions
 	Products
 	Audit
 }
 
-// Lines shows rooms as Redis has them.
+// Lines is rooms as Redis has them.
 type Lines interface {
 	// Snapshot returns queue.ErrNoRoom for a room that was never begun.
 	Snapshot(ctx context.Context, name string) (queue.Snapshot, error)
+	// Look says where a member is and changes nothing, or queue.ErrNoRoom.
+	Look(ctx context.Context, name, member string) (queue.Sight, error)
+	// Leave takes a member out of the place with that score, 0 for any. It returns
+	// queue.ErrBusy while an order is running.
+	Leave(ctx context.Context, name, member string, score int64, outcome queue.Outcome) (bool, error)
 }
 
 // ErrNotDead is what Outbox.Requeue returns where there is nothing to requeue.
@@ -108,17 +128,30 @@ type Entry struct {
 // Options are the parts that the API is made of; all are needed, but for those
 // that say otherwise.
 type Options struct {
-	Store   Store
-	Lines   Lines
-	Outbox  Outbox
-	Tokens  *Tokens
-	Log     *slog.Logger
-	Metrics http.Handler                      // nil: no /metrics. It asks for no token: scrapers have none
-	Use     []func(http.Handler) http.Handler // may be empty; inside the router, so that they see route patterns
+	Store  Store
+	Lines  Lines
+	Outbox Outbox
+	Tokens *Tokens
+	Log    *slog.Logger
+	// Trusted are the proxies that may say where a request comes from.
+	Trusted clientip.Trusted
+	// Failed is told of each request without a credential that is known: unknown, or
+	// limited where its address has had too many of them. It may be nil.
+	Failed func(result string)
+	// Evicted is told of each member who has lost a place or a grant by a call, and
+	// where it was. It may be nil.
+	Evicted func(ctx context.Context, name string, who room.Subject)
+	// HashMember is what stands for a member in logs; nil: nothing does.
+	HashMember func(member string) string
+	Metrics    http.Handler                      // nil: no /metrics. It asks for no token: scrapers have none
+	Use        []func(http.Handler) http.Handler // may be empty; inside the router, so that they see route patterns
 }
 
-// server has the handlers; it keeps nothing between calls.
-type server struct{ Options }
+// server has the handlers. Between calls it keeps nothing but who has failed.
+type server struct {
+	Options
+	failures *ratelimit.Local
+}
 
 // callTimeout is above any lock wait that Postgres allows, and bounds what an
 // operator waits for a database that does not answer.
@@ -126,7 +159,7 @@ const callTimeout = 10 * time.Second
 
 // New makes the handler of the admin listener.
 func New(o Options) http.Handler {
-	s := &server{o}
+	s := &server{o, newFailures()}
 	mux := chi.NewRouter()
 	// The id first: every later refusal names it.
 	mux.Use(problem.RequestIDs, noStore, sameOrigin)
@@ -158,6 +191,11 @@ func (s *server) routes(r chi.Router) {
 	operate.Post("/rooms/{room}/release", s.handle(s.releaseByHand))
 	administer.Post("/rooms/{room}/flush", s.handle(s.flushRoom))
 	view.Get("/rooms/{room}/snapshot", s.handle(s.snapshot))
+
+	view.Get("/rooms/{room}/members/{member}", s.handle(s.getMember))
+	operate.Delete("/rooms/{room}/members/{member}", s.handle(s.evictMember))
+	operate.Put("/rooms/{room}/members/{member}/block", s.handle(s.blockMember))
+	operate.Delete("/rooms/{room}/members/{member}/block", s.handle(s.unblockMember))
 
 	view.Get("/products/{sku}", s.handle(s.getProduct))
 	operate.Put("/products/{sku}", s.handle(s.putProduct))

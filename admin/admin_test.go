@@ -30,6 +30,7 @@ var calls = []struct {
 	{"GET", "/admin/v1/rooms", "", "viewer", 200},
 	{"GET", "/admin/v1/rooms/sale", "", "viewer", 200},
 	{"GET", "/admin/v1/rooms/sale/snapshot", "", "viewer", 200},
+	{"GET", "/admin/v1/rooms/sale/members/bob", "", "viewer", 200},
 	{"GET", "/admin/v1/products/demo", "", "viewer", 404},
 	{"GET", "/admin/v1/outbox", "", "viewer", 200},
 	{"GET", "/admin/v1/audit", "", "viewer", 200},
@@ -37,6 +38,11 @@ var calls = []struct {
 	{"POST", "/admin/v1/rooms/sale/pause", "", "operator", 200},
 	{"POST", "/admin/v1/rooms/sale/resume", "", "operator", 200},
 	{"POST", "/admin/v1/rooms/sale/drain", "", "operator", 200},
+	{"POST", "/admin/v1/rooms/sale/off", "", "operator", 200},
+	{"POST", "/admin/v1/rooms/sale/release", `{"count":1}`, "operator", 200},
+	{"DELETE", "/admin/v1/rooms/sale/members/bob", `{"confirm":"sale"}`, "operator", 200},
+	{"PUT", "/admin/v1/rooms/sale/members/bob/block", `{"confirm":"sale"}`, "operator", 200},
+	{"DELETE", "/admin/v1/rooms/sale/members/bob/block", "", "operator", 200},
 	{"PUT", "/admin/v1/products/demo", `{"stock":1,"priceCents":1,"currency":"EUR"}`, "operator", 201},
 	{"POST", "/admin/v1/outbox/1/requeue", "", "operator", 409},
 	{"POST", "/admin/v1/rooms", `{"name":"another"}`, "admin", 201},
@@ -76,13 +82,14 @@ func TestEveryRouteAsksForAToken(t *testing.T) {
 	f := setUp(t)
 	f.create("sale")
 	good := f.tokens["admin"]
-	for _, c := range append(calls, calls[0], struct {
+	for i, c := range append(calls, calls[0], struct {
 		method, path, body, role string
 		status                   int
 	}{"GET", "/admin/v1/nothing/here", "", "", 0}) {
+		from := headers{"X-Forwarded-For": fmt.Sprintf("192.0.2.%d", i+1)} // each has its own ten failures
 		for _, credential := range []string{"", "Bearer", "Bearer ", "Basic " + good, "bearer" + good, "Bearer " + good[1:], "Bearer x" + good,
 			"Bearer " + strings.ToUpper(good), fmt.Sprintf("Bearer %x", sha256.Sum256([]byte(good))), good} {
-			a := f.call("", c.method, c.path, c.body, headers{"Authorization": credential})
+			a := f.call("", c.method, c.path, c.body, from, headers{"Authorization": credential})
 			f.refused(a, 401, "unauthorized")
 			require.Contains(t, a.header.Get("WWW-Authenticate"), "Bearer")
 		}

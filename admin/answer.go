@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/room"
@@ -33,17 +35,29 @@ func (s *server) handle(h handler) http.HandlerFunc {
 		case err != nil:
 			s.refuse(w, r, err)
 		case r.Method != http.MethodGet:
-			s.Log.InfoContext(r.Context(), "operator made a change", "actor", caller(r).name,
-				"method", r.Method, "path", r.URL.Path, "requestId", problem.RequestID(r))
+			s.Log.InfoContext(r.Context(), "operator made a change", append(s.call(r), "actor", caller(r).name)...)
 		}
 	}
+}
+
+// call is what logs know of a request. The path has the member in it, so the
+// pattern stands for it.
+func (s *server) call(r *http.Request) []any {
+	path, member := r.URL.Path, r.PathValue("member")
+	if member != "" {
+		path = strings.Replace(chi.RouteContext(r.Context()).RoutePattern(), "{room}", r.PathValue("room"), 1)
+	}
+	about := []any{"method", r.Method, "path", path, "requestId", problem.RequestID(r)}
+	if a, err := whom(r); err == nil && member != "" && s.HashMember != nil {
+		about = append(about, "member", s.HashMember(a.member))
+	}
+	return about
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := answer(err)
 	if p.Status >= http.StatusInternalServerError {
-		s.Log.ErrorContext(r.Context(), "operator call broke", "method", r.Method, "path", r.URL.Path,
-			"requestId", problem.RequestID(r), "err", err)
+		s.Log.ErrorContext(r.Context(), "operator call broke", append(s.call(r), "err", err)...)
 	}
 	problem.Write(w, r, p)
 }
@@ -64,6 +78,7 @@ var answers = []struct {
 	{queue.ErrNoRoom, func(error) problem.Problem {
 		return problem.New("conflict").WithDetail("No scheduler has begun the room yet.")
 	}},
+	{queue.ErrBusy, answerBusy},
 	{queue.ErrUnavailable, func(error) problem.Problem { return problem.New("unavailable").WithRetryAfter(retryAfter) }},
 	{ErrNotDead, func(error) problem.Problem {
 		return problem.New("conflict").WithDetail("The outbox has no dead entry of this id.")
@@ -92,6 +107,14 @@ func answer(err error) problem.Problem {
 		return problem.New("unavailable").WithRetryAfter(retryAfter)
 	}
 	return problem.New("internal")
+}
+
+// answerBusy is for an order that has begun between the look and the eviction.
+func answerBusy(err error) problem.Problem {
+	var busy queue.BusyError
+	errors.As(err, &busy)
+	return problem.New("order-in-progress").WithRetryAfter(max(busy.Left, time.Second)).WithDetail(
+		"An order of this member has just begun. They are kept out of this sale from now on; evict again once it has ended.")
 }
 
 // answerVersion tells the version in force, so that the operator need not ask

@@ -10,19 +10,24 @@ import (
 	"github.com/linekeeper/linekeeper/room"
 )
 
-// entryKey finds the caller in a request's context.
-type entryKey struct{}
+// entryKey finds the caller in a request's context, fromKey their address.
+type (
+	entryKey struct{}
+	fromKey  struct{}
+)
 
 // authenticate lets in who shows a known token. It comes before routing, so
 // that strangers can't even find out what exists.
 func (s *server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := s.Trusted.Of(r)
 		e, ok := s.Tokens.find(bearer(r))
 		if !ok {
-			problem.Write(w, r, problem.New("unauthorized"))
+			s.unknown(w, r, from)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), entryKey{}, e)))
+		ctx := context.WithValue(r.Context(), fromKey{}, from)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, entryKey{}, e)))
 	})
 }
 
@@ -62,13 +67,13 @@ func caller(r *http.Request) entry {
 	return e
 }
 
-// actor is who makes this request, for the audit. The address is the peer's:
-// a forwarded one could be anybody's invention.
+// actor is who makes this request, for the audit. The address is the peer's, or
+// what trusted proxies say: anything else could be anybody's invention.
 func actor(r *http.Request, action string) room.Actor {
 	e := caller(r)
-	remote := r.RemoteAddr
-	if peer, err := netip.ParseAddrPort(remote); err == nil {
-		remote = peer.Addr().Unmap().String()
+	remote := r.RemoteAddr // of a peer without an address, such as a socket
+	if from, ok := r.Context().Value(fromKey{}).(netip.Addr); ok && from.IsValid() {
+		remote = from.String()
 	}
 	return room.Actor{Name: e.name, Role: e.role.String(), Remote: remote, RequestID: problem.RequestID(r), Action: action}
 }

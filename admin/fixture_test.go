@@ -10,7 +10,9 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,33 +23,87 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/admin"
+	"github.com/linekeeper/linekeeper/internal/clientip"
 	"github.com/linekeeper/linekeeper/outbox"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/queue/redisstore"
 	"github.com/linekeeper/linekeeper/room"
 	"github.com/linekeeper/linekeeper/room/pgstore"
+	"github.com/linekeeper/linekeeper/test/contract"
 	"github.com/linekeeper/linekeeper/test/harness"
 )
+
+// document is read once for all tests.
+var document struct {
+	once sync.Once
+	*contract.Contract
+}
+
+type ctx = context.Context
+
+// flusher is who changes rooms behind the API's back.
+var flusher = room.Actor{Name: "ada", Role: "admin", Remote: "local"}
 
 func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
 
 // fixture is the whole API on a database and rooms of its own, with one token
 // per role.
 type fixture struct {
-	t      *testing.T
-	pool   *pgxpool.Pool
-	store  *pgstore.Store
-	redis  *redisstore.Store
-	url    string
-	tokens map[string]string // by role
-	log    *lines
+	t       *testing.T
+	pool    *pgxpool.Pool
+	store   *pgstore.Store
+	redis   *redisstore.Store
+	url     string
+	client  *http.Client // holds every exchange against openapi.yaml
+	handler http.Handler
+	tokens  map[string]string // by role
+	log     *lines
+	failed  *counts // of failed authentications, by result
+	evicted *names
+	prefix  string // of Redis
+}
+
+type counts struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// names are who has lost a place, and from where.
+type names struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (n *names) add(_ ctx, _ string, who room.Subject) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, who.Member+" "+who.State)
+}
+
+func (n *names) sorted() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(slices.Values(n.all))
+}
+
+func (c *counts) add(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of[what]++
+}
+
+func (c *counts) get(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of[what]
 }
 
 func setUp(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, pool: harness.Database(t), tokens: map[string]string{}, log: &lines{}}
+	f := &fixture{t: t, pool: harness.Database(t), tokens: map[string]string{}, log: &lines{}, failed: &counts{of: map[string]int{}}, evicted: &names{}}
 	f.store = pgstore.New(f.pool)
-	f.redis = redisstore.New(harness.Redis(t), "test-"+uuid.NewString())
+	f.prefix = "test-" + uuid.NewString()
+	f.redis = redisstore.New(harness.Redis(t), f.prefix)
 	f.serve(f.store, f.redis)
 	return f
 }
@@ -67,11 +123,15 @@ func (f *fixture) serve(store admin.Store, redis admin.Lines) {
 	h := admin.New(admin.Options{
 		Store: store, Lines: redis, Outbox: outboxOf{outbox.NewAdmin(f.pool)}, Tokens: tokens,
 		Log:     slog.New(slog.NewJSONHandler(f.log, nil)),
+		Trusted: clientip.Trusted{netip.MustParsePrefix("127.0.0.0/8")}, HashMember: func(member string) string { return "hash-of-" + member[:1] },
+		Failed: func(result string) { f.failed.add(result) }, Evicted: f.evicted.add,
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") }),
 	})
 	server := httptest.NewServer(h)
 	f.t.Cleanup(server.Close)
-	f.url = server.URL
+	document.once.Do(func() { document.Contract = contract.Load(f.t) })
+	f.handler, f.url, f.client = h, server.URL, server.Client()
+	f.client.Transport = document.Transport(f.t, f.client.Transport)
 }
 
 // lines is a log that can be read while it is written.
@@ -139,7 +199,7 @@ func (f *fixture) call(role, method, path, body string, more ...headers) answer 
 			req.Header.Set(name, value)
 		}
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := f.client.Do(req)
 	require.NoError(f.t, err)
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
@@ -240,6 +300,14 @@ type brokenLines struct{ err error }
 
 func (b brokenLines) Snapshot(context.Context, string) (queue.Snapshot, error) {
 	return queue.Snapshot{}, b.err
+}
+
+func (b brokenLines) Look(context.Context, string, string) (queue.Sight, error) {
+	return queue.Sight{}, b.err
+}
+
+func (b brokenLines) Leave(context.Context, string, string, int64, queue.Outcome) (bool, error) {
+	return false, b.err
 }
 
 func keys(m map[string]any) []string {

@@ -129,13 +129,19 @@ func viewLanes(s queue.Snapshot) []laneView {
 	}
 	lanes := make([]laneView, len(s.Lanes))
 	for i, l := range s.Lanes {
-		lanes[i] = laneView{Name: "lane" + strconv.Itoa(i), Waiting: l.Waiting, Watermark: l.Watermark, Admitted: l.Admitted}
-		if i < len(settings.Lanes) {
-			lanes[i].Name = settings.Lanes[i].Name
-		}
+		lanes[i] = laneView{Name: *laneName(settings.Lanes, i), Waiting: l.Waiting, Watermark: l.Watermark, Admitted: l.Admitted}
 		if l.Waiting > 0 {
 			lanes[i].HeadScore = &l.HeadScore
 		}
 	}
 	return lanes
+}
+
+// laneName is a lane by its index; the settings may not have it.
+func laneName(lanes []room.Lane, i int) *string {
+	name := "lane" + strconv.Itoa(i)
+	if i < len(lanes) {
+		name = lanes[i].Name
+	}
+	return &name
 }

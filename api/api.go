@@ -114,7 +114,8 @@ type Options struct {
 	Hearer    Hearer
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
-	Draws     Draws // nil: rooms whose places go by lot take nobody
+	KeptOut   Exclusions // nil: nobody is kept out
+	Draws     Draws      // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook
 	Ring      *credential.Ring
@@ -145,6 +146,7 @@ type API struct {
 	healths *healths
 	waits   *waits
 	gate    *gate
+	kept    *exclusions
 }
 
 // New returns an API of these parts.
@@ -157,7 +159,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
-		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
 	}
 }
 

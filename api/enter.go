@@ -171,6 +171,8 @@ func entered(st queue.Standing, err error) string {
 		return "sold_out"
 	case errors.Is(err, queue.ErrOrdered):
 		return "ordered"
+	case errors.Is(err, errBlocked):
+		return "blocked"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	default:

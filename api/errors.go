@@ -47,6 +47,7 @@ var answers = []struct {
 	{errNotDrawn, "not-drawn", 0},
 	{errListsBusy, "rate-limited", 2 * time.Second},
 
+	{errBlocked, "member-blocked", 0},
 	{queue.ErrNotOpen, "room-not-open", 0},
 	{queue.ErrClosed, "room-closed", 0},
 	{queue.ErrSoldOut, "room-sold-out", 0},

@@ -51,11 +51,12 @@ func TestWhoNeedNotWaitGetsATokenByEntering(t *testing.T) {
 	site.order(oneA, token(*p.EntryToken), member("ann")).is(http.StatusCreated)
 }
 
-func TestWhoIsBarredIsNotLetStraightInButStandsInLine(t *testing.T) {
+func TestWhoIsBarredIsNotLetStraightInByAProcessThatDoesNotKnowYet(t *testing.T) {
 	t.Parallel()
 	f := straightIn(t)
-	require.NoError(t, f.rooms.Evict(t.Context(), f.room, "eve", operator))
-	require.NoError(t, f.rooms.Block(t.Context(), f.room, "mal", operator))
+	f.site = f.serve(named("127.0.0.0/8"), func(o *api.Options) { o.KeptOut = nil })
+	require.NoError(t, f.rooms.Evict(t.Context(), f.room, room.Subject{Member: "eve"}, operator))
+	require.NoError(t, f.rooms.Block(t.Context(), f.room, room.Subject{Member: "mal"}, operator))
 	require.Equal(t, queue.Waiting, f.post(member("eve")).is(http.StatusCreated).position().Status)
 	require.Equal(t, queue.Waiting, f.post(member("mal")).is(http.StatusCreated).position().Status)
 }

@@ -64,6 +64,9 @@ func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, *view
 		return order.Request{}, nil, err
 	}
 	req := order.Request{Grant: g, IdempotencyKey: key}
+	if req.Barred, err = a.kept.bars(r.Context(), g.Room, g.Member, g.Sale); err != nil {
+		return order.Request{}, nil, err
+	}
 	v, err := a.rooms.get(r.Context(), g.Room)
 	switch {
 	case errors.Is(err, errRoomNotFound):

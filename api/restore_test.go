@@ -12,6 +12,7 @@ import (
 	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/api/spec"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
 )
 
 // relive makes Redis lose the room, and a scheduler begin it again.
@@ -193,8 +194,8 @@ func TestWhoIsKeptOutDoesNotComeBack(t *testing.T) {
 		require.NoError(t, err)
 		return c.Member
 	}
-	require.NoError(t, f.rooms.Block(t.Context(), f.room, member(blocked), operator))
-	require.NoError(t, f.rooms.Evict(t.Context(), f.room, member(evicted), operator))
+	require.NoError(t, f.rooms.Block(t.Context(), f.room, room.Subject{Member: member(blocked)}, operator))
+	require.NoError(t, f.rooms.Evict(t.Context(), f.room, room.Subject{Member: member(evicted)}, operator))
 	f.relive()
 	site := f.serve()
 	for _, text := range []string{blocked, evicted} {

@@ -68,6 +68,9 @@ type Request struct {
 	// RoomGone says that the room has been deleted: nothing new is ordered, and
 	// an order that was placed is found.
 	RoomGone bool
+	// Barred says the same of a member whom an operator keeps out. The grant, if it
+	// has paid for nothing, never will.
+	Barred bool
 }
 
 // Placed is the answer to a Request: a new order, or the one that an earlier

@@ -127,7 +127,7 @@ func draft(r Request) (Order, error) {
 // claim asks a second time, under the same name, where the first answer was
 // lost.
 func (s *Service) claim(ctx context.Context, r Request, claim string) error {
-	if r.RoomGone {
+	if r.RoomGone || r.Barred {
 		return queue.ErrGone
 	}
 	err := s.grants.Claim(ctx, r.Grant, claim, r.Lease)

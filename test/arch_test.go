@@ -49,7 +49,7 @@ var layers = []struct {
 	{"api/jsonbody", []string{"api/problem"}},
 	{"api/problem", nil},
 	{"api/spec", []string{"queue"}},
-	{"admin", []string{"api/problem", "queue", "room"}},
+	{"admin", []string{"api/problem", "credential", "internal/clientip", "queue", "ratelimit", "room"}},
 	{"draw", nil},
 	{"draw/closing", []string{"draw", "queue"}},
 	{"migrations", []string{"internal/pooler"}},

@@ -80,7 +80,7 @@ func TestEveryReadOffersTheJSONOfTheAPI(t *testing.T) {
 	s.ok("room", "create", "tickets")
 	s.ok("product", "set", "demo", "stock=5", "priceCents=1", "currency=EUR")
 	for _, args := range [][]string{
-		{"room", "list"}, {"room", "get", "tickets"}, {"product", "get", "demo"}, {"outbox", "list"}, {"audit"}, {"config", "print"}, {"version"},
+		{"room", "list"}, {"room", "get", "tickets"}, {"member", "get", "tickets", "ann"}, {"product", "get", "demo"}, {"outbox", "list"}, {"audit"}, {"config", "print"}, {"version"},
 	} {
 		require.True(t, json.Valid([]byte(s.ok(append(args, "-o", "json")...))), "%v", args)
 		require.False(t, json.Valid([]byte(s.ok(args...))), "%v", args)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -68,7 +69,7 @@ func (p Process) checkListeners(ps *problems) {
 		return
 	}
 	// Whoever reaches the admin listener can flush a sale.
-	if !loopback(adminHost) && p.AdminTokens == "" {
+	if !loopback(adminHost) && strings.TrimSpace(p.AdminTokens.Reveal()) == "" {
 		ps.add("LINEKEEPER_ADMIN_LISTEN", "is %s, beyond loopback, which needs LINEKEEPER_ADMIN_TOKENS", p.AdminListen)
 	}
 	if err == nil && port == adminPort && port != 0 {

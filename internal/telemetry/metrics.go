@@ -27,6 +27,7 @@ type Metrics struct {
 	outbox   outbox
 	redis    redisMetrics
 	http     httpMetrics
+	access   access
 }
 
 // limits is one limit for each label of free words.
@@ -52,6 +53,7 @@ func New(version string) *Metrics {
 		outbox: newOutbox(f),
 		redis:  newRedisMetrics(f),
 		http:   newHTTPMetrics(f),
+		access: newAccess(f),
 	}
 	m.view = newRoomViews(m.rooms, m.words.state)
 	registry.MustRegister(m.view)

@@ -146,6 +146,9 @@ func wholeLife(t *testing.T, s *Store, room string) {
 		must(err)
 		must(s.Claim(ctx, grants[i], "claim", time.Minute))
 	}
+	sight, err := s.Look(ctx, room, grants[1].Member)
+	must(err)
+	require.Equal(t, queue.StateClaimed, sight.State)
 	must(s.Release(ctx, grants[0], "claim"))
 	_, err = s.Leave(ctx, room, grants[0].Member, 0, queue.OutcomeLeft)
 	must(err)

@@ -33,6 +33,7 @@ var (
 	releaseScript   = script("release", allowedWhenFull, "members")
 	consumeScript   = script("consume", allowedWhenFull, "members")
 	leaveScript     = script("leave", allowedWhenFull, "members")
+	lookScript      = script("look", readsOnly, "members")
 	healthScript    = script("health", allowedWhenFull)
 	tuneScript      = script("tune", allowedWhenFull, "steps")
 	snapshotScript  = script("snapshot", readsOnly)

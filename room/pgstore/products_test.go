@@ -1,7 +1,6 @@
 package pgstore_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +13,8 @@ func TestBarredAreTheBlockedTheEvictedAndWhoHasOrdered(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	ctx := t.Context()
-	require.NoError(t, f.Block(ctx, "sale", "bob", ann))
-	require.NoError(t, f.Evict(ctx, "sale", "eve", ann))
+	require.NoError(t, f.Block(ctx, "sale", room.Subject{Member: "bob"}, ann))
+	require.NoError(t, f.Evict(ctx, "sale", room.Subject{Member: "eve"}, ann))
 	f.order("ordered", 1, true, false)
 	f.order("void", 1, true, true)
 	f.order("unlimited", 1, false, false)
@@ -28,10 +27,7 @@ func TestBarredAreTheBlockedTheEvictedAndWhoHasOrdered(t *testing.T) {
 	barred, err = f.Barred(ctx, "sale", 1, []string{"free", "eve"}, false)
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{"eve": true}, barred)
-	barred, err = f.Excluded(ctx, "sale", 1, all)
-	require.NoError(t, err)
-	require.Equal(t, map[string]bool{"bob": true, "eve": true}, barred)
-	barred, err = f.Excluded(ctx, "sale", 2, all)
+	barred, err = f.Barred(ctx, "sale", 2, all, false)
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{"bob": true}, barred, "an eviction ends with its sale")
 	barred, err = f.Barred(ctx, "other", 1, all, true)
@@ -40,33 +36,6 @@ func TestBarredAreTheBlockedTheEvictedAndWhoHasOrdered(t *testing.T) {
 	barred, err = f.Barred(ctx, "sale", 1, nil, true)
 	require.NoError(t, err)
 	require.Empty(t, barred)
-}
-
-func TestExclusionsAreAuditedOnceAndEndWithUnblock(t *testing.T) {
-	t.Parallel()
-	f := setUp(t)
-	ctx := t.Context()
-	_, err := f.Flush(ctx, "sale", ann)
-	require.NoError(t, err)
-	for range 2 {
-		require.NoError(t, f.Block(ctx, "sale", "bob", ann))
-		require.NoError(t, f.Evict(ctx, "sale", "bob", ann))
-	}
-	for range 2 {
-		require.NoError(t, f.Unblock(ctx, "sale", "bob", ann))
-	}
-	out, err := f.Excluded(ctx, "sale", 2, []string{"bob"})
-	require.NoError(t, err)
-	require.Empty(t, out)
-	var actions []string
-	for _, c := range f.changes("sale") {
-		actions = append(actions, c.Action)
-	}
-	require.Equal(t, []string{"member.unblock", "member.evict", "member.block", "room.flush", "room.create"}, actions)
-	require.JSONEq(t, `{"member":"bob","sale":2}`, string(f.changes("sale")[1].After))
-	for _, call := range []func(context.Context, string, string, room.Actor) error{f.Block, f.Evict, f.Unblock} {
-		require.ErrorIs(t, call(ctx, "nowhere", "bob", ann), room.ErrNotFound)
-	}
 }
 
 func TestPuttingAProductMakesItOrChangesIt(t *testing.T) {

@@ -43,12 +43,12 @@ func TestRestorableIsAboveTheFloorOfItsLaneUnlessExcluded(t *testing.T) {
 	floor, _ = ask("ann", 1, 1)
 	require.EqualValues(t, 9, floor)
 
-	require.NoError(t, f.Evict(t.Context(), "sale", "ann", ann))
+	require.NoError(t, f.Evict(t.Context(), "sale", room.Subject{Member: "ann"}, ann))
 	_, ok = ask("ann", 1, 0)
 	require.False(t, ok, "evicted from this sale")
 	_, ok = ask("ann", 2, 0)
 	require.True(t, ok, "and from no other")
-	require.NoError(t, f.Block(t.Context(), "sale", "bob", ann))
+	require.NoError(t, f.Block(t.Context(), "sale", room.Subject{Member: "bob"}, ann))
 	_, ok = ask("bob", 2, 0)
 	require.False(t, ok, "blocked for good")
 

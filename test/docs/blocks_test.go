@@ -39,6 +39,8 @@ var blocks = []struct{ file, first, runBy, notRun string }{
 	{"docs/draw.md", byHandLine, "TestADrawIsCheckedByHandAsWritten", ""},
 	{"docs/operations.md", applyLine, "TestRoomsOfAFileAreAppliedOnce", ""},
 	{"docs/operations.md", rotateLine, "TestKeysAreRotatedAsWritten", ""},
+	{"docs/operations.md", tokenLine, "TestMembersAreKeptOutAsWritten", ""},
+	{"docs/operations.md", keepOutLine, "TestMembersAreKeptOutAsWritten", ""},
 	{"docs/operations.md", dumpLine, "TestRestoreOfAnOlderPostgresIsAsWritten", ""},
 	{"docs/operations.md", restoreLine, "TestRestoreOfAnOlderPostgresIsAsWritten", ""},
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/linekeeper/linekeeper/admin"
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/queue"
@@ -59,9 +60,11 @@ type shop struct {
 
 	client *http.Client
 	all    []*fault.Process
-	events *history.Recorder
-	steps  *history.Collector
-	stop   func() // ends the collecting, after one last time
+
+	adminToken, adminEntry string // of an operator, and its entry for processes
+	events                 *history.Recorder
+	steps                  *history.Collector
+	stop                   func() // ends the collecting, after one last time
 
 	lostGeneration atomic.Int64 // the one of before the last loss; 0: none was
 
@@ -80,6 +83,8 @@ func openShop(t *testing.T, redisURL, dsn string, change func(*room.Settings)) *
 	s.prefix = "shop" + strconv.FormatInt(time.Now().UnixNano()&0xffffffff, 36)
 	var err error
 	s.ring, err = credential.ParseRing(s.keys)
+	require.NoError(t, err)
+	s.adminToken, s.adminEntry, err = admin.NewToken("olga", admin.Operator)
 	require.NoError(t, err)
 	s.pool, err = pgxpool.New(t.Context(), dsn)
 	require.NoError(t, err)
@@ -131,7 +136,7 @@ func (s *shop) settings(more ...string) []string {
 	return append([]string{
 		"LINEKEEPER_REDIS_URL=" + s.redis, "LINEKEEPER_DATABASE_URL=" + s.dsn, "LINEKEEPER_KEY_PREFIX=" + s.prefix,
 		"LINEKEEPER_KEYS=" + s.keys, "LINEKEEPER_LISTEN=127.0.0.1:0", "LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0",
-		"LINEKEEPER_LEADER_TTL=2s", "LINEKEEPER_SHUTDOWN_DELAY=0s",
+		"LINEKEEPER_LEADER_TTL=2s", "LINEKEEPER_SHUTDOWN_DELAY=0s", "LINEKEEPER_ADMIN_TOKENS=" + s.adminEntry,
 	}, more...)
 }
 

@@ -313,7 +313,7 @@ func (w *world) flushRoom() {
 
 func (w *world) blockOne() {
 	m := "m0" + string("0123456789"[w.rnd.IntN(8)])
-	if err := w.operators.Block(context.Background(), w.room, m, room.Actor{Name: "operator"}); err != nil {
+	if err := w.operators.Block(context.Background(), w.room, room.Subject{Member: m}, room.Actor{Name: "operator"}); err != nil {
 		w.t.Errorf("block %s: %v", m, err)
 	}
 	w.facts.Barred = append(w.facts.Barred, history.Barring{Member: m, Mono: history.Now()})
