@@ -127,6 +127,9 @@ type Options struct {
 	MemberHeader bool
 	// Trusted are the proxies that may say who asks, and from where.
 	Trusted clientip.Trusted
+	// Challenges judges what newcomers of rooms with an outside challenge show; nil:
+	// those rooms take nobody new.
+	Challenges Challenges
 	// CookieSecure sets cookies for https alone.
 	CookieSecure bool
 	// Middleware stands around all routes, outermost first.
@@ -142,6 +145,7 @@ type API struct {
 	healths *healths
 	waits   *waits
 	gate    *gate
+	outside *outside
 }
 
 // New returns an API of these parts.
@@ -154,7 +158,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
-		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), outside: newOutside(o),
 	}
 }
 
