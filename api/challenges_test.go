@@ -1,0 +1,204 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/linekeeper/linekeeper/api"
+	"github.com/linekeeper/linekeeper/challenge"
+	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
+)
+
+// verifier is a service of the siteverify kind on this machine: it vouches for what
+// begins with "human", once, and again for the same idempotency key.
+type verifier struct {
+	mu    sync.Mutex
+	uses  map[string]string
+	calls atomic.Int64
+	down  atomic.Bool
+}
+
+func (v *verifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.calls.Add(1)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	response, use := r.PostFormValue("response"), r.PostFormValue("idempotency_key")
+	first, used := v.uses[response]
+	switch {
+	case v.down.Load():
+		w.WriteHeader(http.StatusBadGateway)
+	case r.PostFormValue("secret") != "s3cret":
+		_, _ = w.Write([]byte(`{"success":false,"error-codes":["invalid-input-secret"]}`))
+	case !strings.HasPrefix(response, "human") || used && first != use:
+		_, _ = w.Write([]byte(`{"success":false,"error-codes":["timeout-or-duplicate"]}`))
+	default:
+		v.uses[response] = use
+		_, _ = w.Write([]byte(`{"success":true}`))
+	}
+}
+
+func verifying(t *testing.T) (*verifier, func(*api.Options)) {
+	t.Helper()
+	v := &verifier{uses: map[string]string{}}
+	s := httptest.NewServer(v)
+	t.Cleanup(s.Close)
+	service := challenge.New(challenge.Options{URL: s.URL, Secret: "s3cret"})
+	return v, func(o *api.Options) { o.Challenges = service }
+}
+
+func challenging(s *room.Settings) { s.OutsideChallenge = true }
+
+func response(text string) with { return header("X-Challenge-Response", text) }
+
+// challenged is the ticket of a newcomer who is to pass a challenge and nothing else.
+func (a answer) challenged() string {
+	a.t.Helper()
+	p := a.is(http.StatusOK).position()
+	require.Equal(a.t, queue.NotEntered, p.Status)
+	require.NotNil(a.t, p.MustShow)
+	require.Nil(a.t, p.MustShow.ProofOfWork)
+	require.True(a.t, p.MustShow.ChallengeResponse)
+	return *p.QueueTicket
+}
+
+func TestWhoPassesTheOutsideChallengeEnters(t *testing.T) {
+	t.Parallel()
+	service, on := verifying(t)
+	f := setUp(t, settings(challenging), options(on))
+	before := f.dump()
+	ann, bob := f.post().challenged(), f.post().challenged()
+	f.post(response("human-1")).is(http.StatusOK).challenged() // of nobody yet, so it can't be used up
+	require.Zero(t, service.calls.Load())
+	for what, shown := range map[string][]with{
+		"not passed": {response("robot")}, "empty": {response("")}, "long": {response("human" + strings.Repeat("x", 2048))},
+		"two": {response("human-1"), response("human-2")}, "with a space": {response("human 1")},
+	} {
+		f.post(append(shown, ticket(ann))...).refused(http.StatusForbidden, "challenge-failed")
+		require.Equal(t, before, f.dump(), what)
+	}
+	require.EqualValues(t, 1, service.calls.Load(), "what is malformed goes no further")
+
+	entered := f.post(ticket(ann), response("human-1")).is(http.StatusCreated).position()
+	f.post(ticket(bob), response("human-1")).refused(http.StatusForbidden, "challenge-failed")
+	calls := service.calls.Load()
+	again := f.post(ticket(ann), response("human-1")).is(http.StatusOK).position()
+	require.Equal(t, entered.Score, again.Score, "one response is one place")
+	require.Equal(t, entered.Score, f.post(ticket(*entered.QueueTicket)).is(http.StatusOK).position().Score)
+	require.Equal(t, calls, service.calls.Load(), "nobody asks about who has a place")
+	require.EqualValues(t, 1, f.rdb.ZCard(t.Context(), f.key("lane0")).Val())
+}
+
+func TestAResponseThatMadeNoPlaceIsGoodOnceMoreWithItsTicket(t *testing.T) {
+	t.Parallel()
+	_, on := verifying(t)
+	f := setUp(t, settings(challenging), options(on))
+	ann := f.post().challenged()
+	f.deaf(on).post(ticket(ann), response("human-1")).refused(http.StatusServiceUnavailable, "unavailable")
+	slow := f.serve(on, func(o *api.Options) { o.Line = failsToEnter{o.Line} })
+	slow.post(ticket(ann), response("human-1")).refused(http.StatusServiceUnavailable, "unavailable")
+	f.post(ticket(ann), response("human-1")).is(http.StatusCreated)
+}
+
+// failsToEnter is a line that can be read and makes no place.
+type failsToEnter struct{ api.Line }
+
+func (failsToEnter) EnterWith(context.Context, string, string, queue.Entry) (queue.Standing, error) {
+	return queue.Standing{}, queue.ErrUnavailable
+}
+
+func TestWithoutTheWordOfTheServiceNobodyNewEnters(t *testing.T) {
+	t.Parallel()
+	service, on := verifying(t)
+	var log bytes.Buffer
+	logged := func(o *api.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) }
+	f := setUp(t, settings(challenging), options(on), options(logged))
+	ann, bob := f.post().challenged(), f.post().challenged()
+	entered := *f.post(ticket(ann), response("human-1")).is(http.StatusCreated).position().QueueTicket
+	service.down.Store(true)
+	before := f.dump()
+	for range 3 {
+		f.post(ticket(bob), response("human-2")).refused(http.StatusServiceUnavailable, "unavailable").after("5")
+	}
+	require.Equal(t, before, f.dump(), "it fails closed")
+	f.post(ticket(entered)).is(http.StatusOK)
+	f.get(ticket(entered)).is(http.StatusOK)
+	service.down.Store(false)
+	f.post(ticket(bob), response("human-2")).is(http.StatusCreated)
+	require.Equal(t, 1, strings.Count(log.String(), "challenges can not be judged"), "said once: %s", log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "challenges are judged again"))
+	require.NotContains(t, log.String(), "human-")
+	require.NotContains(t, log.String(), "s3cret")
+
+	none := f.serve() // a process that has not been told of any service
+	none.post(ticket(none.post().challenged()), response("human-3")).refused(http.StatusServiceUnavailable, "unavailable")
+}
+
+func TestProofAndChallengeAreShownTogetherAndTheCheapOneIsJudgedFirst(t *testing.T) {
+	t.Parallel()
+	service, on := verifying(t)
+	f := setUp(t, settings(challenging), working(easy), options(on))
+	text, puzzle := f.post().asked()
+	again := f.post(ticket(text)).position()
+	require.True(t, again.MustShow.ChallengeResponse)
+	right := solved(t, puzzle)
+	for _, shown := range [][]with{{right}, {response("human-1")}} {
+		require.NotNil(t, f.post(append(shown, ticket(text))...).is(http.StatusOK).position().MustShow, "half is not enough")
+	}
+	f.post(ticket(text), unsolved(puzzle), response("human-1")).refused(http.StatusForbidden, "proof-of-work-invalid")
+	require.Zero(t, service.calls.Load(), "who has not worked makes nobody ask")
+	f.post(ticket(text), right, response("human-1")).is(http.StatusCreated)
+	require.EqualValues(t, 1, service.calls.Load())
+}
+
+// hanging is a service that never answers, and counts how many ask at once.
+type hanging struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (h *hanging) count(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now += n
+	h.most = max(h.most, h.now)
+}
+
+func (h *hanging) Passed(ctx context.Context, _, _ string, _ netip.Addr) (bool, error) {
+	h.count(1)
+	defer h.count(-1)
+	<-ctx.Done()
+	return false, errors.New("no answer")
+}
+
+func TestAFloodOfResponsesAsksTheServiceSixtyFourTimesAtOnceAndNoMore(t *testing.T) {
+	t.Parallel()
+	service := &hanging{}
+	f := setUp(t, settings(challenging), options(func(o *api.Options) { o.Challenges = service }))
+	ann := f.post().challenged()
+	var crowd errgroup.Group
+	for range 100 {
+		crowd.Go(func() error {
+			a, err := f.try(t.Context(), "POST", f.entries, ticket(ann), response("rubbish"))
+			if err == nil && a.status != http.StatusServiceUnavailable {
+				err = fmt.Errorf("answered %d", a.status)
+			}
+			return err
+		})
+	}
+	require.NoError(t, crowd.Wait(), "it takes four seconds at most")
+	require.Equal(t, 64, service.most)
+}
