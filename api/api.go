@@ -145,7 +145,7 @@ type API struct {
 	healths *healths
 	waits   *waits
 	gate    *gate
-	outside *outside
+	all     []screen // in the order in which they cost us more
 }
 
 // New returns an API of these parts.
@@ -158,7 +158,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
-		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), outside: newOutside(o),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), all: []screen{proofOfWork{}, newOutside(o)},
 	}
 }
 

@@ -7,57 +7,24 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/linekeeper/linekeeper/api"
-	"github.com/linekeeper/linekeeper/challenge"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/room"
+	"github.com/linekeeper/linekeeper/test/siteverify"
 )
 
-// verifier is a service of the siteverify kind on this machine: it vouches for what
-// begins with "human", once, and again for the same idempotency key.
-type verifier struct {
-	mu    sync.Mutex
-	uses  map[string]string
-	calls atomic.Int64
-	down  atomic.Bool
-}
-
-func (v *verifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v.calls.Add(1)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	response, use := r.PostFormValue("response"), r.PostFormValue("idempotency_key")
-	first, used := v.uses[response]
-	switch {
-	case v.down.Load():
-		w.WriteHeader(http.StatusBadGateway)
-	case r.PostFormValue("secret") != "s3cret":
-		_, _ = w.Write([]byte(`{"success":false,"error-codes":["invalid-input-secret"]}`))
-	case !strings.HasPrefix(response, "human") || used && first != use:
-		_, _ = w.Write([]byte(`{"success":false,"error-codes":["timeout-or-duplicate"]}`))
-	default:
-		v.uses[response] = use
-		_, _ = w.Write([]byte(`{"success":true}`))
-	}
-}
-
-func verifying(t *testing.T) (*verifier, func(*api.Options)) {
+func verifying(t *testing.T) (*siteverify.Service, func(*api.Options)) {
 	t.Helper()
-	v := &verifier{uses: map[string]string{}}
-	s := httptest.NewServer(v)
-	t.Cleanup(s.Close)
-	service := challenge.New(challenge.Options{URL: s.URL, Secret: "s3cret"})
-	return v, func(o *api.Options) { o.Challenges = service }
+	s := siteverify.Start(t)
+	return s, func(o *api.Options) { o.Challenges = s.Client }
 }
 
 func challenging(s *room.Settings) { s.OutsideChallenge = true }
@@ -82,7 +49,7 @@ func TestWhoPassesTheOutsideChallengeEnters(t *testing.T) {
 	before := f.dump()
 	ann, bob := f.post().challenged(), f.post().challenged()
 	f.post(response("human-1")).is(http.StatusOK).challenged() // of nobody yet, so it can't be used up
-	require.Zero(t, service.calls.Load())
+	require.Zero(t, service.Calls())
 	for what, shown := range map[string][]with{
 		"not passed": {response("robot")}, "empty": {response("")}, "long": {response("human" + strings.Repeat("x", 2048))},
 		"two": {response("human-1"), response("human-2")}, "with a space": {response("human 1")},
@@ -90,15 +57,15 @@ func TestWhoPassesTheOutsideChallengeEnters(t *testing.T) {
 		f.post(append(shown, ticket(ann))...).refused(http.StatusForbidden, "challenge-failed")
 		require.Equal(t, before, f.dump(), what)
 	}
-	require.EqualValues(t, 1, service.calls.Load(), "what is malformed goes no further")
+	require.Equal(t, 1, service.Calls(), "what is malformed goes no further")
 
 	entered := f.post(ticket(ann), response("human-1")).is(http.StatusCreated).position()
 	f.post(ticket(bob), response("human-1")).refused(http.StatusForbidden, "challenge-failed")
-	calls := service.calls.Load()
+	calls := service.Calls()
 	again := f.post(ticket(ann), response("human-1")).is(http.StatusOK).position()
 	require.Equal(t, entered.Score, again.Score, "one response is one place")
 	require.Equal(t, entered.Score, f.post(ticket(*entered.QueueTicket)).is(http.StatusOK).position().Score)
-	require.Equal(t, calls, service.calls.Load(), "nobody asks about who has a place")
+	require.Equal(t, calls, service.Calls(), "nobody asks about who has a place")
 	require.EqualValues(t, 1, f.rdb.ZCard(t.Context(), f.key("lane0")).Val())
 }
 
@@ -128,7 +95,7 @@ func TestWithoutTheWordOfTheServiceNobodyNewEnters(t *testing.T) {
 	f := setUp(t, settings(challenging), options(on), options(logged))
 	ann, bob := f.post().challenged(), f.post().challenged()
 	entered := *f.post(ticket(ann), response("human-1")).is(http.StatusCreated).position().QueueTicket
-	service.down.Store(true)
+	service.Fail(true)
 	before := f.dump()
 	for range 3 {
 		f.post(ticket(bob), response("human-2")).refused(http.StatusServiceUnavailable, "unavailable").after("5")
@@ -136,7 +103,7 @@ func TestWithoutTheWordOfTheServiceNobodyNewEnters(t *testing.T) {
 	require.Equal(t, before, f.dump(), "it fails closed")
 	f.post(ticket(entered)).is(http.StatusOK)
 	f.get(ticket(entered)).is(http.StatusOK)
-	service.down.Store(false)
+	service.Fail(false)
 	f.post(ticket(bob), response("human-2")).is(http.StatusCreated)
 	require.Equal(t, 1, strings.Count(log.String(), "challenges can not be judged"), "said once: %s", log.String())
 	require.Equal(t, 1, strings.Count(log.String(), "challenges are judged again"))
@@ -159,9 +126,9 @@ func TestProofAndChallengeAreShownTogetherAndTheCheapOneIsJudgedFirst(t *testing
 		require.NotNil(t, f.post(append(shown, ticket(text))...).is(http.StatusOK).position().MustShow, "half is not enough")
 	}
 	f.post(ticket(text), unsolved(puzzle), response("human-1")).refused(http.StatusForbidden, "proof-of-work-invalid")
-	require.Zero(t, service.calls.Load(), "who has not worked makes nobody ask")
+	require.Zero(t, service.Calls(), "who has not worked makes nobody ask")
 	f.post(ticket(text), right, response("human-1")).is(http.StatusCreated)
-	require.EqualValues(t, 1, service.calls.Load())
+	require.Equal(t, 1, service.Calls())
 }
 
 // hanging is a service that never answers, and counts how many ask at once.

@@ -55,10 +55,10 @@ var errMustShow = errors.New("api: a newcomer must show more")
 // errShownLate is errProofOfWork of somebody who may have a place by now.
 var errShownLate = errors.New("late")
 
-// screens are those that the room wants, in the order in which they cost us more.
+// screens are those that the room wants; none as a rule.
 func (a *API) screens(v *view) []screen {
 	var wanted []screen
-	for _, s := range []screen{proofOfWork{}, a.outside} {
+	for _, s := range a.all {
 		if s.wanted(v) {
 			wanted = append(wanted, s)
 		}
