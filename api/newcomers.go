@@ -137,11 +137,11 @@ func (a *API) mustShow(w http.ResponseWriter, r *http.Request, c caller, v *view
 	return writeJSON(w, http.StatusOK, p)
 }
 
-// asked tells whether the newcomer's ticket was given out to ask them, in this sale,
-// not long ago, and since their last stay has ended, as far as that is known.
+// asked tells whether the newcomer's ticket was given out to ask them, in this
+// generation of this sale, not long ago, and since their last stay has ended, as far as that is known.
 func (n newcomer) asked() bool {
 	t, v := n.ticket, n.view
-	return n.hasTicket && t.Place.Score == 0 && t.Sale == v.Sale && t.Generation == v.Generation &&
+	return n.hasTicket && t.Place.Score == 0 && t.Generation == v.Generation &&
 		t.IssuedAt.After(n.ended) && v.now().Before(n.until())
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/api"
@@ -85,6 +86,13 @@ func TestAProofOfWorkMakesOnePlaceAndNothingIsKeptBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, bound.Member, placed.Member)
 	require.Zero(t, placed.Work, "a ticket of a place asks for nothing")
+}
+
+func TestATicketAndWorkAreAskedForInOneAnswer(t *testing.T) {
+	t.Parallel()
+	f := setUp(t, working(easy), settings(func(s *room.Settings) { s.EnterNeedsTicket = true }))
+	text, puzzle := f.post().asked()
+	f.post(ticket(text), solved(t, puzzle)).is(http.StatusCreated)
 }
 
 func TestABrowserWorksForItsCookie(t *testing.T) {
@@ -191,6 +199,8 @@ func TestWhoHasAPlaceNeedsNoProof(t *testing.T) {
 	}
 	same(f.post(ticket(*entered.QueueTicket)))
 	same(f.post(ticket(text))) // the answer with the new ticket got lost
+	readOnly := f.serve(func(o *api.Options) { o.Line = failsToEnter{o.Line} })
+	same(readOnly.post(ticket(text))) // nor is it tried to make another
 	f.pass(time.Hour)
 	late := f.serve()
 	same(late.post(ticket(text)))
@@ -221,6 +231,31 @@ func TestASolutionMakesNoSecondPlaceWhenTheFirstIsOver(t *testing.T) {
 	f.pass(time.Second)
 	again := f.post(ticket(fresh), solved(t, another)).is(http.StatusCreated).position()
 	require.Greater(t, *again.Score, *entered.Score)
+}
+
+func TestWhoHasOrderedIsAskedAnewUnlessItIsTheOneOrder(t *testing.T) {
+	t.Parallel()
+	for _, one := range []bool{false, true} {
+		f := setUp(t, working(easy), settings(func(s *room.Settings) { s.OneOrderPerMember = one }))
+		text, puzzle := f.post().asked()
+		right := solved(t, puzzle)
+		entered := *f.post(ticket(text), right).is(http.StatusCreated).position().QueueTicket
+		require.Equal(t, 1, f.tick())
+		g, err := f.ring.Grant(*f.poll(entered).EntryToken)
+		require.NoError(t, err)
+		require.NoError(t, f.line.Claim(t.Context(), g, "attempt", 15*time.Second))
+		_, err = f.line.Consume(t.Context(), f.room, []queue.Spent{{Member: g.Member, Grant: g.ID, Order: uuid.NewString()}})
+		require.NoError(t, err)
+		for _, shown := range []with{ticket(text), ticket(entered)} {
+			if a := f.serve().post(shown, right); one {
+				a.refused(http.StatusConflict, "already-ordered")
+			} else if a.status == http.StatusOK {
+				a.asked()
+			} else {
+				a.refused(http.StatusForbidden, "proof-of-work-invalid")
+			}
+		}
+	}
 }
 
 // Where the end of a stay is forgotten sooner than a solution, it could be shown again.
