@@ -31,6 +31,8 @@ const (
 	// challengeTimeout how long one may take: a flood of rubbish waits for itself.
 	challengeCalls   = 64
 	challengeTimeout = 4 * time.Second
+	// quiet is how long the service must not have failed before a failure is news.
+	quiet = 10 * time.Second
 )
 
 var (
@@ -44,7 +46,7 @@ type outside struct {
 	service Challenges
 	trusted clientip.Trusted
 	calls   *semaphore.Weighted
-	away    atomic.Bool // said in the log
+	failed  atomic.Int64 // when it last did, in nanoseconds
 	log     *slog.Logger
 }
 
@@ -80,11 +82,9 @@ func (o *outside) confirmed(n newcomer) error {
 	if errors.Is(n.request.Context().Err(), context.Canceled) {
 		return context.Canceled // the newcomer has gone: it says nothing of the service
 	}
-	if o.away.Swap(err != nil) != (err != nil) {
-		o.changed(n.request.Context(), err)
-	}
 	switch {
 	case err != nil:
+		o.tell(n.request.Context(), err)
 		return fmt.Errorf("%w: %w", errChallengesAway, err)
 	case !ok:
 		return errChallenge
@@ -105,14 +105,13 @@ func (o *outside) passed(n newcomer) (bool, error) {
 	return o.service.Passed(ctx, n.request.Header.Get(challengeHeader), work.Of(n.text), o.trusted.Of(n.request))
 }
 
-// changed says once that the service has gone, and once that it is back: a crowd
-// would say it a thousand times a second.
-func (o *outside) changed(ctx context.Context, err error) {
-	if err == nil {
-		o.log.InfoContext(ctx, "challenges are judged again")
-		return
+// tell says that the service does not answer, unless it has not answered for a
+// while: a crowd would say it a thousand times a second.
+func (o *outside) tell(ctx context.Context, err error) {
+	now := time.Now().UnixNano()
+	if last := o.failed.Swap(now); now-last > quiet.Nanoseconds() {
+		o.log.WarnContext(ctx, "challenges can not be judged, nobody new enters rooms that want one", "err", err)
 	}
-	o.log.WarnContext(ctx, "challenges can not be judged, nobody new enters rooms that want one", "err", err)
 }
 
 func (*outside) ask(_ newcomer, m *spec.MustShow) { m.ChallengeResponse = true }
