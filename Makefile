@@ -3,7 +3,7 @@
 # A checkout that another user owns can be built too: git refuses to describe it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: help run test check verify fuzz audit generate clean up down k6
+.PHONY: help run test check verify fuzz audit generate clean up down k6 bots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ down: ## stop the containers; their data stay
 
 k6: ## load what make run or make up has started, with k6; RATE=50 DURATION=1m is less for longer
 	@scripts/k6.sh $(ARGS)
+
+bots: ## write the table of docs/bots.md again: what each defence leaves to bots; ARGS="-bots 10000" is more of them
+	go test ./test/bots -count 1 -timeout 60m -run TestTable -args -table $(ARGS)
 
 clean: ## remove what make run and make test have made, orders and all
 	@scripts/clean.sh

@@ -128,6 +128,9 @@ type Options struct {
 	MemberHeader bool
 	// Trusted are the proxies that may say who asks, and from where.
 	Trusted clientip.Trusted
+	// Challenges judges what newcomers of rooms with an outside challenge show; nil:
+	// those rooms take nobody new.
+	Challenges Challenges
 	// CookieSecure sets cookies for https alone.
 	CookieSecure bool
 	// Origins are those whose pages may call the API from a browser, each as a
@@ -147,6 +150,7 @@ type API struct {
 	waits   *waits
 	gate    *gate
 	kept    *exclusions
+	all     []screen // in the order in which they cost us more
 }
 
 // New returns an API of these parts.
@@ -160,6 +164,7 @@ func New(o Options) *API {
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
+		all: []screen{proofOfWork{}, newOutside(o)},
 	}
 }
 

@@ -32,12 +32,15 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	if c.lane, err = a.laneOf(r, v); err != nil {
 		return err
 	}
-	if v.settings.EnterNeedsTicket && !c.hasTicket {
+	if v.settings.EnterNeedsTicket && !c.hasTicket && len(a.screens(v)) == 0 {
 		return a.ticketFirst(w, r, c, v)
 	}
 	st, err := a.take(r, &c, v)
 	if a.Observer.Entered != nil {
 		a.Observer.Entered(name, entered(st, err))
+	}
+	if errors.Is(err, errMustShow) {
+		return a.mustShow(w, r, c, v)
 	}
 	if err != nil {
 		return err
@@ -55,7 +58,8 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 // take finds the caller's place: the one they have, the one they lost, or a
 // new one.
 func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) {
-	if c.member == "" {
+	known := c.member != ""
+	if !known {
 		c.member = credential.NewMember()
 	} else if c.ticket.Place.Score > 0 && c.ticket.Sale == v.Sale {
 		st, err := a.resume(r, *c, v)
@@ -65,6 +69,9 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 		if err != nil || !over {
 			return st, err
 		}
+	}
+	if st, err := a.screened(r, c, v, known); err != nil || st.Status != "" {
+		return st, err
 	}
 	return a.enterLine(r.Context(), v, c.member, c.lane)
 }
@@ -173,6 +180,10 @@ func entered(st queue.Standing, err error) string {
 		return "ordered"
 	case errors.Is(err, errBlocked):
 		return "blocked"
+	case errors.Is(err, errMustShow):
+		return "asked"
+	case errors.Is(err, errProofOfWork), errors.Is(err, errChallenge):
+		return "refused"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	default:

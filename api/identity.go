@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/internal/clientip"
@@ -20,7 +21,8 @@ type caller struct {
 	member    string // empty: nobody yet
 	ticket    credential.Ticket
 	hasTicket bool
-	lane      int // to enter by, where the call is one to enter
+	lane      int       // to enter by, where the call is one to enter
+	ended     time.Time // when their last stay did, where that was asked
 }
 
 // caller verifies the request's credentials for a room. It returns

@@ -36,6 +36,8 @@ type view struct {
 	settings room.Settings
 	read     time.Time    // of the process's monotonic clock
 	pace     []queue.Pace // per lane
+	// newcomers is how many places a second are made; 0 where nothing depends on it.
+	newcomers float64
 }
 
 // now is the time of Redis, by how long ago it was asked.
@@ -252,6 +254,7 @@ func newView(last *view, s queue.Snapshot, err error) (*view, error) {
 	if v.settings, err = room.Stored(s.Settings); err != nil {
 		return nil, fmt.Errorf("settings of room %s: %w", s.Room, err)
 	}
+	v.countNewcomers(last)
 	for i := range s.Lanes {
 		if last != nil && last.Generation == s.Generation && i < len(last.pace) {
 			v.pace[i] = last.pace[i]

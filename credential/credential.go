@@ -42,6 +42,8 @@ const (
 	maxExact = 1 << 53
 	// maxSecond is the end of the year 9999: the last that RFC 3339 can write.
 	maxSecond = 253402300799
+	// maxWork is the most bits of work that a ticket can ask for.
+	maxWork = 32
 )
 
 // The audiences keep tickets and entry tokens apart.

@@ -135,11 +135,19 @@ func TestTicketsOfTheWrongShapeAreRefused(t *testing.T) {
 		"a grant id":                strings.Replace(ticketPayload, `"room"`, `"jti":"`+grantID+`","room"`, 1),
 		"times beyond year 9999":    far,
 		"a negative sale, no place": strings.Replace(bare, `"sale":3`, `"sale":-1`, 1),
+		"work for a place":          strings.Replace(ticketPayload, `"exp":1700086400`, `"exp":1700086400,"work":18`, 1),
+		"work for no sale":          strings.Replace(bare, `"sale":3`, `"sale":0`, 1)[:len(bare)-1] + `,"work":18}`,
+		"no work, written":          bare[:len(bare)-1] + `,"work":0}`,
+		"negative work":             bare[:len(bare)-1] + `,"work":-1}`,
+		"work beyond all":           bare[:len(bare)-1] + `,"work":33}`,
 	} {
 		refused(t, r, mac(secretA, headerA, payload), name)
 	}
 	_, err := r.Ticket(mac(secretA, headerA, bare))
 	require.NoError(t, err, "without a place the rest must pass")
+	asked, err := r.Ticket(mac(secretA, headerA, bare[:len(bare)-1]+`,"work":18}`))
+	require.NoError(t, err)
+	require.Equal(t, 18, asked.Work)
 }
 
 func TestGrantsOfTheWrongShapeAreRefused(t *testing.T) {
@@ -153,6 +161,7 @@ func TestGrantsOfTheWrongShapeAreRefused(t *testing.T) {
 	}
 	refused(t, r, mac(secretA, headerA, strings.Replace(grantPayload, `"jti":"`+grantID+`",`, "", 1)), "no jti")
 	refused(t, r, mac(secretA, headerA, strings.Replace(grantPayload, "1700000300", "1700000000", 1)), "an expiry at the time of issue")
+	refused(t, r, mac(secretA, headerA, strings.Replace(grantPayload, "1700000300", `1700000300,"work":18`, 1)), "work")
 	zero := strings.Replace(strings.Replace(grantPayload, `1700000000123456`, `0`, 1), `"lane":1`, `"lane":0`, 1)
 	refused(t, r, mac(secretA, headerA, zero), "no place")
 }

@@ -70,7 +70,7 @@ func (c *claims) checkGrant() error {
 		return errors.New("malformed grant id")
 	case c.Score == 0:
 		return errors.New("a grant without a place")
-	case c.Granted:
+	case c.Granted || c.Work != 0:
 		return errors.New("of a ticket")
 	case c.Expiry <= c.IssuedAt:
 		return errors.New("ended before it was issued")

@@ -117,6 +117,9 @@ func anyTicket(t *rapid.T) credential.Ticket {
 	}
 	x.Sale = rapid.Int64Range(low, 1<<53).Draw(t, "sale")
 	x.Generation = rapid.Int64Range(low, 1<<53).Draw(t, "generation")
+	if low == 0 && x.Sale > 0 {
+		x.Work = rapid.IntRange(0, 32).Draw(t, "work")
+	}
 	return x
 }
 

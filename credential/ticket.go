@@ -21,6 +21,7 @@ type Ticket struct {
 	Member     string
 	Place      queue.Place // Score 0: no place, the ticket only binds a member
 	Granted    bool        // the place had been let through: by itself the ticket brings it back no more
+	Work       int         // bits of a proof of work that were asked of a member without a place; 0: none
 	IssuedAt   time.Time   // in Redis time; a signed ticket has whole seconds
 	KeyID      string      // of the key that signed it; signing ignores it
 }
@@ -51,6 +52,7 @@ func (r *Ring) SignTicket(t Ticket) (Token, error) {
 		IssuedAt:   t.IssuedAt.Unix(),
 		Expiry:     t.IssuedAt.Add(TicketTTL).Unix(),
 		Granted:    t.Granted,
+		Work:       t.Work,
 	}
 	if err := c.checkTicket(); err != nil {
 		return Token{}, fmt.Errorf("sign ticket of room %q: %w", t.Room, err)
@@ -76,6 +78,7 @@ func (r *Ring) Ticket(s string) (Ticket, error) {
 		Member:     c.Member,
 		Place:      c.place(),
 		Granted:    c.Granted,
+		Work:       c.Work,
 		IssuedAt:   time.Unix(c.IssuedAt, 0).UTC(),
 		KeyID:      kid,
 	}, nil
@@ -91,6 +94,8 @@ func (c *claims) checkTicket() error {
 		return errors.New("a ticket has no grant")
 	case c.Score == 0 && (c.Lane != 0 || c.Granted):
 		return errors.New("a lane or a grant without a place")
+	case !within(int64(c.Work), 0, maxWork) || c.Work > 0 && (c.Score > 0 || c.Sale == 0):
+		return errors.New("work of nobody who is to enter a sale")
 	case c.Expiry-c.IssuedAt != int64(TicketTTL/time.Second):
 		return errors.New("not the lifetime of a ticket")
 	}

@@ -109,6 +109,7 @@ type Standing struct {
 	Grant      Grant   // of READY and CLAIMED
 	Outcome    Outcome // beside NOT_ENTERED, while remembered
 	OrderID    string  // of CONSUMED
+	Ended      int64   // when the last stay did, in microseconds of Redis time; 0 unless that is remembered
 	New        bool    // this call of Enter made the place, or of Restore brought it back
 	Passed     bool    // brought back behind others who have been let through meanwhile
 }

@@ -38,7 +38,7 @@ func anySettings(t *rapid.T) room.Settings {
 	s.Off, s.Eager = rapid.Bool().Draw(t, "off"), rapid.Bool().Draw(t, "eager")
 	s.OneOrderPerMember = rapid.Bool().Draw(t, "oneOrderPerMember")
 	s.DirectAdmission = !s.OneOrderPerMember && rapid.Bool().Draw(t, "directAdmission")
-	s.EnterNeedsTicket = rapid.Bool().Draw(t, "enterNeedsTicket")
+	s.EnterNeedsTicket, s.OutsideChallenge = rapid.Bool().Draw(t, "enterNeedsTicket"), rapid.Bool().Draw(t, "outsideChallenge")
 	s.ReturnURLs = rapid.SliceOfN(rapid.StringMatching(`https://[a-z0-9]{1,8}\.example(/[a-z]{1,5})?`), 0, 5).Draw(t, "returnUrls")
 	s.Message = rapid.MapOfN(rapid.StringMatching(`[a-z]{2,3}(-[A-Z]{2})?`), anyText(), 0, 4).Draw(t, "message")
 	if rapid.Bool().Draw(t, "stocked") {
@@ -137,7 +137,8 @@ func TestDefaultsAreThoseOfTheContract(t *testing.T) {
 		"processingTimeoutSeconds":5,"doneTtlSeconds":3600,"settleSeconds":40,"lanes":[{"name":"standard","weight":1}],
 		"priority":"ratio","maxWaitSeconds":0,"timeZone":"UTC","adaptive":false,"directAdmission":false,"eager":false,"stock":null,"overbook":1,
 		"opensAt":null,"admitsAt":null,"closesAt":null,"draw":false,"paused":false,"draining":false,"off":false,
-		"oneOrderPerMember":false,"enterNeedsTicket":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
+		"oneOrderPerMember":false,"enterNeedsTicket":false,
+		"proofOfWorkBits":0,"proofOfWorkMaxBits":0,"proofOfWorkRate":100,"outsideChallenge":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
 		"returnUrls":[],"message":{}}`
 	require.JSONEq(t, want, string(marshal(t, room.Defaults())))
 	require.NoError(t, room.Defaults().Validate())
@@ -154,6 +155,7 @@ func TestWholeNumbersOutOfTheirRangeAreRefusedWithFieldAndRange(t *testing.T) {
 		"maxInFlightOrders": {0, 100_000}, "maxWaiting": {1, 10_000_000}, "awayAfterSeconds": {90, 86_400},
 		"forgetAfterSeconds": {60, 604_800}, "processingTimeoutSeconds": {1, 60}, "doneTtlSeconds": {60, 604_800},
 		"settleSeconds": {0, 600}, "maxWaitSeconds": {0, 86_400}, "failOpenAfterSeconds": {1, 3600},
+		"proofOfWorkBits": {0, 24}, "proofOfWorkRate": {1, 100_000},
 	}
 	for field, r := range ranges {
 		low, high := r[0], r[1]

@@ -42,6 +42,10 @@ type Settings struct {
 	Off                      bool              `json:"off"`                      // everybody passes, unless paused or draining
 	OneOrderPerMember        bool              `json:"oneOrderPerMember"`        // per sale
 	EnterNeedsTicket         bool              `json:"enterNeedsTicket"`         // the first enter hands out a ticket and writes nothing
+	ProofOfWorkBits          int               `json:"proofOfWorkBits"`          // that a newcomer must show; 0: none
+	ProofOfWorkMaxBits       int               `json:"proofOfWorkMaxBits"`       // while many come; 0: never more
+	ProofOfWorkRate          int               `json:"proofOfWorkRate"`          // newcomers per second that are not many
+	OutsideChallenge         bool              `json:"outsideChallenge"`         // a newcomer must have passed one
 	Fail                     string            `json:"fail"`                     // when Redis is out of reach
 	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     //
 	Binding                  string            `json:"binding"`                  // of a token to the member's network
@@ -67,7 +71,8 @@ func Defaults() Settings {
 		AwayAfterSeconds: 120, ForgetAfterSeconds: 1800,
 		ProcessingTimeoutSeconds: 5, DoneTTLSeconds: 3600, SettleSeconds: 40,
 		Lanes: []Lane{{Name: "standard", Weight: 1}}, Priority: "ratio", TimeZone: "UTC", Overbook: 1,
-		Fail: "closed", FailOpenAfterSeconds: 30, Binding: "off",
+		ProofOfWorkRate: 100,
+		Fail:            "closed", FailOpenAfterSeconds: 30, Binding: "off",
 		ReturnURLs: []string{}, Message: map[string]string{},
 	}
 }

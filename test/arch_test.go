@@ -42,10 +42,12 @@ var layers = []struct {
 	{"credential", []string{"queue"}},
 	{"scheduler", []string{"queue", "scheduler/controller"}},
 	{"scheduler/controller", []string{"queue"}},
+	{"challenge", nil},
+	{"work", nil},
 	{"order", []string{"queue"}},
 	{"order/pgstore", []string{"order", "outbox", "queue"}},
 	{"outbox", nil},
-	{"api", []string{"api/jsonbody", "api/problem", "api/spec", "credential", "draw", "internal/clientip", "order", "queue", "room"}},
+	{"api", []string{"api/jsonbody", "api/problem", "api/spec", "credential", "draw", "internal/clientip", "order", "queue", "room", "work"}},
 	{"api/jsonbody", []string{"api/problem"}},
 	{"api/problem", nil},
 	{"api/spec", []string{"queue"}},
@@ -101,7 +103,7 @@ var (
 )
 
 // standardOnly packages import nothing but the standard library.
-var standardOnly = []string{"queue", "draw"}
+var standardOnly = []string{"queue", "draw", "work"}
 
 // pkg is a package as `go list` has it. Tests are not held to the rules: they
 // may bring up whatever they need.

@@ -42,6 +42,11 @@ const (
 	Sig KeySetKeysUse = "sig"
 )
 
+// Defines values for ProofOfWorkAlgorithm.
+const (
+	Sha256 ProofOfWorkAlgorithm = "sha-256"
+)
+
 // Draw A draw, as far as it is public
 type Draw struct {
 	// Commitment The SHA-256 of the seed: keep it
@@ -144,6 +149,15 @@ type LaneStatus struct {
 // Message What the operator tells those who wait, by language tag; null where there is nothing
 type Message map[string]string
 
+// MustShow What a newcomer must show, all of it in one POST
+type MustShow struct {
+	// ChallengeResponse Whether to show, in `X-Challenge-Response`, that a challenge of the outside service was passed
+	ChallengeResponse bool `json:"challengeResponse"`
+
+	// ProofOfWork A proof of work, in `X-Proof-Of-Work`; null where none is asked for
+	ProofOfWork *ProofOfWork `json:"proofOfWork"`
+}
+
 // Order Something that a member has bought
 type Order struct {
 	CreatedAt time.Time `json:"createdAt"`
@@ -208,6 +222,9 @@ type Position struct {
 	// Message What the operator tells those who wait, by language tag; null where there is nothing
 	Message Message `json:"message"`
 
+	// MustShow What a newcomer must show, with the ticket, to enter this room. Null for everybody else
+	MustShow *MustShow `json:"mustShow"`
+
 	// NextPollAfterMs When to ask again; the interval with some chance in it, so that not all ask at once
 	NextPollAfterMs int `json:"nextPollAfterMs"`
 
@@ -246,6 +263,23 @@ type Position struct {
 	// is shown because a retry needs it. CONSUMED: an order was placed.
 	Status Status `json:"status"`
 }
+
+// ProofOfWork A puzzle: a whole number such that the SHA-256 of `challenge` followed by its decimal digits begins with `bits` zero bits
+type ProofOfWork struct {
+	Algorithm ProofOfWorkAlgorithm `json:"algorithm"`
+
+	// Bits 2 to that power are the hashes to try, on average
+	Bits int `json:"bits"`
+
+	// Challenge Good with the newest ticket alone
+	Challenge string `json:"challenge"`
+
+	// ExpiresAt Until when a solution counts
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// ProofOfWorkAlgorithm defines model for ProofOfWork.Algorithm.
+type ProofOfWorkAlgorithm string
 
 // Release How many of those in line go at once
 type Release struct {

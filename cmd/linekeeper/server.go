@@ -212,7 +212,8 @@ func (s *server) publicHandler() (*api.API, http.Handler) {
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
 		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
-		CookieSecure: s.conf.CookieSecure, Origins: s.conf.CORSOrigins, Middleware: s.middleware(),
+		Challenges: challenges(s.conf.Challenge), CookieSecure: s.conf.CookieSecure, Origins: s.conf.CORSOrigins,
+		Middleware: s.middleware(),
 	})
 	return a, a.Handler()
 }

@@ -69,6 +69,13 @@ func TestCrossChecks(t *testing.T) {
 		{"postgres keys and values", vars{"DATABASE_URL": "host=p password=CANARY"}, "DATABASE_URL: is not a URL"},
 		{"postgres on several hosts", vars{"DATABASE_URL": "postgresql://u:p@a:1,b:2/d?sslmode=require"}, ""},
 		{"postgres on a socket", vars{"DATABASE_URL": "postgres:///d?host=/tmp"}, ""},
+		{"challenges", vars{"CHALLENGE_URL": "https://c.example/siteverify", "CHALLENGE_SECRET": "CANARY"}, ""},
+		{"challenges on this machine", vars{"CHALLENGE_URL": "http://127.0.0.1:9/v", "CHALLENGE_SECRET": "CANARY"}, ""},
+		{"challenges without TLS", vars{"CHALLENGE_URL": "http://c.example/v", "CHALLENGE_SECRET": "CANARY"}, "CHALLENGE_URL: must be https, or http on this machine"},
+		{"challenges by a file", vars{"CHALLENGE_URL": "file:///etc/passwd", "CHALLENGE_SECRET": "CANARY"}, "CHALLENGE_URL: is not a URL like"},
+		{"challenges with a password", vars{"CHALLENGE_URL": "https://u:CANARY@c.example", "CHALLENGE_SECRET": "CANARY"}, "CHALLENGE_URL: is not a URL like"},
+		{"challenges without a secret", vars{"CHALLENGE_URL": "https://c.example/v"}, "CHALLENGE_URL: is set, and LINEKEEPER_CHALLENGE_SECRET is not"},
+		{"a secret for no challenges", vars{"CHALLENGE_SECRET": "CANARY"}, "CHALLENGE_SECRET: is set, and LINEKEEPER_CHALLENGE_URL is not"},
 		{"brace in the prefix", vars{"KEY_PREFIX": "a{b}"}, "KEY_PREFIX: is \"a{b}\""},
 		{"upper case prefix", vars{"KEY_PREFIX": "A"}, "KEY_PREFIX: is \"A\""},
 	} {

@@ -38,12 +38,22 @@ type Log struct {
 	LogTransitions bool       `env:"LINEKEEPER_LOG_TRANSITIONS" default:"false" negatable:"" help:"Log one line for every change of a member's state; members are hashed."`
 }
 
+// Challenge is the outside service that rooms with outsideChallenge ask of newcomers.
+type Challenge struct {
+	ChallengeURL      URL    `env:"LINEKEEPER_CHALLENGE_URL" placeholder:"URL" help:"Where a service of the siteverify kind (Turnstile, hCaptcha) judges challenges of rooms with outsideChallenge: https, or http on this machine. Empty: those rooms take nobody new."`
+	ChallengeSecret   Secret `env:"LINEKEEPER_CHALLENGE_SECRET" placeholder:"SECRET" help:"The secret that this service has given you. Not taken from the command line."`
+	ChallengeHostname string `env:"LINEKEEPER_CHALLENGE_HOSTNAME" placeholder:"NAME" help:"The host of the page on which a challenge must have been passed; empty: any."`
+	ChallengeAction   string `env:"LINEKEEPER_CHALLENGE_ACTION" placeholder:"NAME" help:"The action that a challenge must have been passed for; empty: any."`
+	ChallengePrivate  bool   `env:"LINEKEEPER_CHALLENGE_PRIVATE" default:"false" negatable:"" help:"Let the name in LINEKEEPER_CHALLENGE_URL stand for an address that is not public."`
+}
+
 // Process is every setting of a serving process. Commands embed it, or only
 // the parts they need. The zero value is not usable: Parse fills it.
 type Process struct {
 	Redis
 	Database
 	Log
+	Challenge
 
 	Listen         string        `env:"LINEKEEPER_LISTEN" default:":8080" help:"Address of the public API."`
 	AdminListen    string        `env:"LINEKEEPER_ADMIN_LISTEN" default:"127.0.0.1:8081" help:"Address of the operators' API and of /metrics. Beyond loopback it needs admin tokens."`

@@ -179,6 +179,7 @@ func standing(room, member string, r reply) queue.Standing {
 		Lifted:     r.int("lifted") == 1,
 		Outcome:    queue.Outcome(r.string("outcome")),
 		OrderID:    r.string("order"),
+		Ended:      r.int("ended"),
 		New:        r.int("new") == 1,
 		Passed:     r.int("passed") == 1,
 	}

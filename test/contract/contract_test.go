@@ -70,7 +70,7 @@ func polled() exchange {
 			"currentTotalWaitingCount": 1, "estimatedWaitSeconds": nil, "estimatedWaitRange": []int{1, 3},
 			"pollingIntervalSeconds": 1, "nextPollAfterMs": 900, "entryToken": nil, "entryTokenExpiresAt": nil,
 			"orderId": nil, "enteredAt": "2025-11-30T10:53:20.000001Z", "lane": "standard", "lifted": nil, "overtakable": nil,
-			"lastOutcome": nil, "message": map[string]string{"en": "hello"}, "queueTicket": nil, "serverTime": "2025-11-30T10:53:21Z",
+			"lastOutcome": nil, "message": map[string]string{"en": "hello"}, "queueTicket": nil, "mustShow": nil, "serverTime": "2025-11-30T10:53:21Z",
 		},
 	}
 }

@@ -169,6 +169,7 @@ func shop(t *testing.T) *installation {
 	in.serve()
 	in.run("room", "create", "sale", "enterNeedsTicket=true")
 	in.run("room", "create", "later", "paused=true")
+	in.run("room", "create", "worked", "proofOfWorkBits=12")
 	in.run("product", "set", "book", "stock=100", "priceCents=1250", "currency=EUR")
 	return in
 }
@@ -196,7 +197,7 @@ func (e example) try(t *testing.T, in *installation) {
 	e.available(t, in)
 	client := in.client(t, e.heading, e.language, e.file)
 	for name, test := range map[string]func(t *testing.T, client *installation, e example){
-		"buys once": buysOnce, "leaves": leaves, "is told": isTold,
+		"buys once": buysOnce, "leaves": leaves, "is told": isTold, "works": works,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,6 +222,16 @@ func buysOnce(t *testing.T, client *installation, e example) {
 	const q = `SELECT count(*) FROM orders WHERE member = (SELECT member FROM orders WHERE id = $1)`
 	require.NoError(t, pool.QueryRow(t.Context(), q, strings.TrimSpace(c.out.String())).Scan(&orders))
 	require.Equal(t, 1, orders)
+}
+
+func works(t *testing.T, client *installation, e example) {
+	if e.language == "sh" {
+		t.Skip("says that it does not: a process for each hash takes too long")
+	}
+	f, url := stand(t, client, true)
+	c := client.with(t, url, "worked").start(e.run[0], e.run[1:]...)
+	require.Zero(t, c.ended(), "%s%s", c.out, c.err)
+	require.Equal(t, 2, f.count("POST entries"), "a puzzle, and a place")
 }
 
 func leaves(t *testing.T, client *installation, e example) {

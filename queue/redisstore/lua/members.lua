@@ -192,6 +192,6 @@ local function standing(m, g, is_new)
   local outcome, _, order = done_of(m)
   if not outcome then return answer('NOT_ENTERED') end
   local ended = tonumber(call('ZSCORE', DONE, m)) or 0
-  if outcome == 'CONSUMED' and now < ended + C.done_ttl then return answer('CONSUMED', 'order', order) end
-  return answer('NOT_ENTERED', 'outcome', outcome)
+  if outcome == 'CONSUMED' and now < ended + C.done_ttl then return answer('CONSUMED', 'order', order, 'ended', f(ended)) end
+  return answer('NOT_ENTERED', 'outcome', outcome, 'ended', f(ended))
 end
