@@ -23,13 +23,9 @@ type Exclusions interface {
 // errBlocked refuses a member whom an operator keeps out.
 var errBlocked = errors.New("api: the member is kept out of the room")
 
-const (
-	// exclusionsAge is how long a process may not know of a block. What it lets in
-	// meanwhile is refused when its turn comes.
-	exclusionsAge = time.Second
-	// exclusionsTimeout is what one request waits where there is a list to go on with.
-	exclusionsTimeout = 300 * time.Millisecond
-)
+// exclusionsAge is how long a process may not know of a block. What it lets in
+// meanwhile is refused when its turn comes.
+const exclusionsAge = time.Second
 
 // exclusions is the list as this process last read it. Asking is a look into a
 // map; one request a second reads the list again, and the others do not wait.
@@ -98,14 +94,15 @@ func (e *exclusions) fresh() bool {
 	return at != nil && time.Since(*at) < exclusionsAge
 }
 
-// read does not end with the client that happened to ask.
+// read does not end with the client that happened to ask. Its time is enough for
+// a list of hundreds of thousands: one that is never read would stay what it was.
 func (e *exclusions) read(ctx context.Context) error {
-	seen, timeout := "", listTimeout
-	if last := e.list.Load(); last != nil {
-		seen, timeout = last.mark, exclusionsTimeout
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), booksTimeout)
 	defer cancel()
+	seen := ""
+	if last := e.list.Load(); last != nil {
+		seen = last.mark
+	}
 	bars, mark, err := e.source.Exclusions(ctx, seen)
 	if err != nil || mark == seen {
 		return err
