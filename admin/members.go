@@ -46,6 +46,9 @@ func whom(r *http.Request) (addressed, error) {
 	if r.URL.RawPath != "" { // then the router has matched the escaped form
 		member, err = url.PathUnescape(member)
 	}
+	if member == "" {
+		return addressed{}, refusal{problem.New("not-found")}
+	}
 	if err != nil || !credential.ValidMember(member) {
 		return addressed{}, refusal{problem.New("bad-request").WithDetail(
 			"The id of a member is 1 to 128 printable ASCII characters without spaces, escaped as part of a path.")}

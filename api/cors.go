@@ -15,7 +15,7 @@ const preflightSeconds = 600
 // every page send and read. X-Member-Id and X-Member-Lane are not for pages: a
 // proxy sets them.
 var (
-	pageSends = []string{"Content-Type", ticketHeader, tokenHeader, "Idempotency-Key", "X-Request-Id", "If-None-Match"}
+	pageSends = []string{"Content-Type", ticketHeader, tokenHeader, workHeader, challengeHeader, "Idempotency-Key", "X-Request-Id", "If-None-Match"}
 	pageReads = []string{"ETag", "Idempotency-Replayed", "Location", "Retry-After", "X-Request-Id"}
 )
 
