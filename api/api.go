@@ -98,6 +98,10 @@ type Observer struct {
 	// were first told that they would wait, and how long they have.
 	Waited func(room string, told, waited time.Duration)
 	Moved  func(ctx context.Context, m Move)
+	// FailedOpen is called when a room begins to pass people because Redis is out of
+	// reach, and when that is over; PassedOpen for each token handed out in between.
+	FailedOpen func(room string, open bool)
+	PassedOpen func(room string)
 }
 
 // Move is a change of a member's state that a request has made.
@@ -114,6 +118,7 @@ type Options struct {
 	Hearer    Hearer
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
+	Reach     Reach // nil: no room fails open; so also where Books are no OpenRooms
 	Draws     Draws // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook
@@ -142,6 +147,7 @@ type API struct {
 	healths *healths
 	waits   *waits
 	gate    *gate
+	failing *failing
 }
 
 // New returns an API of these parts.
@@ -155,6 +161,7 @@ func New(o Options) *API {
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books),
+		failing: newFailing(o),
 	}
 }
 
@@ -164,6 +171,7 @@ func (a *API) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return a.heard.run(ctx, a.rooms, a.Log) })
 	g.Go(func() error { return a.healths.run(ctx, a.Log) })
+	g.Go(func() error { return a.failing.run(ctx) })
 	return g.Wait()
 }
 

@@ -36,6 +36,16 @@ type view struct {
 	settings room.Settings
 	read     time.Time    // of the process's monotonic clock
 	pace     []queue.Pace // per lane
+	// failedOpen says that it is of Postgres and not of Redis, which is out of reach.
+	failedOpen bool
+}
+
+// State is that of the snapshot, but where there is no Redis to have one.
+func (v *view) State(now time.Time) queue.RoomState {
+	if v.failedOpen {
+		return queue.FailedOpen
+	}
+	return v.Snapshot.State(now)
 }
 
 // now is the time of Redis, by how long ago it was asked.

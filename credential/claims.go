@@ -25,6 +25,7 @@ type claims struct {
 	IssuedAt   int64  `json:"iat"`
 	Expiry     int64  `json:"exp"`
 	Granted    bool   `json:"granted,omitempty"` // of a ticket; a token goes without saying
+	Open       bool   `json:"open,omitempty"`    // of a token that the line knows nothing of
 }
 
 // GetAudience is what the library compares with the purpose at hand.

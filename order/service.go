@@ -89,13 +89,16 @@ func (s *Service) place(ctx context.Context, r Request) (Placed, error) {
 		return s.unclaimed(ctx, r, o, err)
 	}
 	found, err := s.store.Create(ctx, o)
+	if errors.Is(err, ErrLapsed) {
+		return s.unclaimed(ctx, r, o, queue.ErrGone) // as a claim would have said
+	}
 	if err != nil {
 		return Placed{}, s.failed(ctx, r, o, err)
 	}
 	if found.Grant != o.Grant {
 		// The order of this Idempotency-Key was paid for by another grant, so
 		// this one has not been used.
-		s.release(ctx, r.Grant, o.ID)
+		s.release(ctx, r, o.ID)
 	}
 	return answer(o, found)
 }
@@ -111,6 +114,7 @@ func draft(r Request) (Order, error) {
 		return Order{}, fmt.Errorf("name an order: %w", err)
 	}
 	return Order{
+		Terms:          terms(r),
 		ID:             id.String(),
 		Grant:          r.Grant.ID,
 		Room:           r.Grant.Room,
@@ -124,11 +128,25 @@ func draft(r Request) (Order, error) {
 	}, nil
 }
 
+// terms are nil for an order that is claimed.
+func terms(r Request) *Terms {
+	switch {
+	case !r.Unclaimed:
+		return nil
+	case r.Grant.Open: // given while nobody could begin a generation; a later one does it no harm
+		return &Terms{Expiry: r.Grant.Expiry}
+	}
+	return &Terms{Expiry: r.Grant.Expiry, Generation: r.Grant.Generation}
+}
+
 // claim asks a second time, under the same name, where the first answer was
 // lost.
 func (s *Service) claim(ctx context.Context, r Request, claim string) error {
 	if r.RoomGone {
 		return queue.ErrGone
+	}
+	if r.Unclaimed {
+		return nil
 	}
 	err := s.grants.Claim(ctx, r.Grant, claim, r.Lease)
 	if errors.Is(err, queue.ErrUnavailable) && ctx.Err() == nil {
@@ -146,7 +164,7 @@ func (s *Service) unclaimed(ctx context.Context, r Request, o Order, cause error
 	case errors.Is(cause, queue.ErrBusy), errors.Is(cause, queue.ErrGone), errors.Is(cause, queue.ErrNoRoom):
 	case errors.Is(cause, queue.ErrUnavailable):
 		// The claim may have been taken although its answer was lost.
-		s.release(ctx, r.Grant, o.ID)
+		s.release(ctx, r, o.ID)
 		return Placed{}, cause
 	default:
 		return Placed{}, cause
@@ -190,18 +208,21 @@ func (s *Service) failed(ctx context.Context, r Request, o Order, err error) err
 	case errors.Is(err, ErrTokenInvalid):
 		// A void grant stays claimed until its lease ends: it is of no use to anybody.
 	default:
-		s.release(ctx, r.Grant, o.ID)
+		s.release(ctx, r, o.ID)
 	}
 	return err
 }
 
 // release lets go of a claim even if the client has hung up. Failing is
 // harmless: the lease ends by itself.
-func (s *Service) release(ctx context.Context, g queue.Grant, claim string) {
+func (s *Service) release(ctx context.Context, r Request, claim string) {
+	if r.Unclaimed {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := s.grants.Release(ctx, g, claim); err != nil {
-		s.opts.Log.WarnContext(ctx, "claim not released", "grant", g.ID, "claim", claim, "err", err)
+	if err := s.grants.Release(ctx, r.Grant, claim); err != nil {
+		s.opts.Log.WarnContext(ctx, "claim not released", "grant", r.Grant.ID, "claim", claim, "err", err)
 	}
 }
 

@@ -42,8 +42,8 @@ type Settings struct {
 	Off                      bool              `json:"off"`                      // everybody passes, unless paused or draining
 	OneOrderPerMember        bool              `json:"oneOrderPerMember"`        // per sale
 	EnterNeedsTicket         bool              `json:"enterNeedsTicket"`         // the first enter hands out a ticket and writes nothing
-	Fail                     string            `json:"fail"`                     // when Redis is out of reach
-	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     //
+	Fail                     string            `json:"fail"`                     // closed, or open: people pass while Redis is out of reach
+	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     // of being out of reach, without a break
 	Binding                  string            `json:"binding"`                  // of a token to the member's network
 	ReturnURLs               []string          `json:"returnUrls"`               // where the waiting page may send people
 	Message                  map[string]string `json:"message"`                  // language tag -> what members read

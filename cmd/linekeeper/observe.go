@@ -11,6 +11,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/api/problem"
+	"github.com/linekeeper/linekeeper/internal/breaker"
 	"github.com/linekeeper/linekeeper/internal/telemetry"
 	"github.com/linekeeper/linekeeper/outbox"
 	"github.com/linekeeper/linekeeper/queue"
@@ -27,6 +28,7 @@ type leadership struct{ leads atomic.Bool }
 func (s *server) middleware() []func(http.Handler) http.Handler {
 	return []func(http.Handler) http.Handler{
 		s.metrics.HTTP,
+		breaker.Requests,
 		telemetry.Recover(s.log, func(w http.ResponseWriter, r *http.Request) {
 			problem.Write(w, r, problem.New("internal"))
 		}),
@@ -42,7 +44,9 @@ func (s *server) apiObserver() api.Observer {
 			s.metrics.Granted(room, "issued", 1)
 			s.metrics.Admitted(room, lane, 0)
 		},
-		Polled: func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
+		FailedOpen: s.metrics.FailedOpen,
+		PassedOpen: s.metrics.PassedOpen,
+		Polled:     func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
 		Moved: func(ctx context.Context, m api.Move) {
 			s.moves.Log(ctx, telemetry.Transition{Member: m.Member, Room: m.Room, Lane: m.Lane, From: m.From, To: m.To,
 				Score: m.Score, Grant: m.Grant, Waiting: m.Waiting})
@@ -167,4 +171,17 @@ func headAge(snap queue.Snapshot) float64 {
 		}
 	}
 	return age
+}
+
+// breakerChanged tells of a breaker. That it lets one request try is no news.
+func (s *server) breakerChanged(name string, state breaker.State) {
+	s.metrics.SetBreaker(name, int(state))
+	switch state {
+	case breaker.Open:
+		s.log.Warn("breaker open, requests are refused at once", "breaker", name)
+	case breaker.HalfOpen:
+		s.log.Debug("breaker half open, one request tries", "breaker", name)
+	default:
+		s.log.Info("breaker closed", "breaker", name)
+	}
 }

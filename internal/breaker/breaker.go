@@ -200,13 +200,12 @@ func verdict(ctx context.Context, err error) error {
 	return err
 }
 
-// unanswered tells a call that got no answer. A timeout counts: this breaker
+// unanswered tells a call that got no answer; what is not listed was one. A timeout counts: this breaker
 // protects requests from a Redis that is slow, too.
 func unanswered(err error) bool {
-	var answered redis.Error
 	var network net.Error
 	switch {
-	case err == nil, errors.As(err, &answered):
+	case err == nil:
 		return false
 	case errors.As(err, &network), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return true

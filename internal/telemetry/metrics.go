@@ -27,10 +27,11 @@ type Metrics struct {
 	outbox   outbox
 	redis    redisMetrics
 	http     httpMetrics
+	outage   outage
 }
 
 // limits is one limit for each label of free words.
-type limits struct{ lane, result, reason, event, status, state, script *limit }
+type limits struct{ lane, result, reason, event, status, state, script, breaker *limit }
 
 // New returns the metrics of a process of the given version.
 func New(version string) *Metrics {
@@ -44,7 +45,7 @@ func New(version string) *Metrics {
 		rooms:    newLimit(maxRooms),
 		words: &limits{
 			lane: newLimit(maxWords), result: newLimit(maxWords), reason: newLimit(maxWords), event: newLimit(maxWords),
-			status: newLimit(maxWords), state: newLimit(maxWords), script: newLimit(maxWords),
+			status: newLimit(maxWords), state: newLimit(maxWords), script: newLimit(maxWords), breaker: newLimit(maxWords),
 		},
 		line:   newLine(f),
 		tick:   newTicks(f),
@@ -52,6 +53,7 @@ func New(version string) *Metrics {
 		outbox: newOutbox(f),
 		redis:  newRedisMetrics(f),
 		http:   newHTTPMetrics(f),
+		outage: newOutage(f),
 	}
 	m.view = newRoomViews(m.rooms, m.words.state)
 	registry.MustRegister(m.view)
