@@ -173,15 +173,14 @@ func headAge(snap queue.Snapshot) float64 {
 	return age
 }
 
-// breakerChanged tells of a breaker. That it lets one request try is no news.
-func (s *server) breakerChanged(name string, state breaker.State) {
-	s.metrics.SetBreaker(name, int(state))
-	switch state {
-	case breaker.Open:
+// breakerChanged tells of a breaker. That it lets one request try, and that this one
+// fails too, is no news.
+func (s *server) breakerChanged(name string, from, to breaker.State) {
+	s.metrics.SetBreaker(name, int(to))
+	switch {
+	case to == breaker.Open && from == breaker.Closed:
 		s.log.Warn("breaker open, requests are refused at once", "breaker", name)
-	case breaker.HalfOpen:
-		s.log.Debug("breaker half open, one request tries", "breaker", name)
-	default:
+	case to == breaker.Closed && from != to:
 		s.log.Info("breaker closed", "breaker", name)
 	}
 }

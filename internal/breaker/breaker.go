@@ -89,8 +89,9 @@ func isRequest(ctx context.Context) bool { return ctx.Value(requestKey{}) != nil
 
 // Guard puts a breaker in front of rdb; in a Cluster one in front of each node, so
 // that a shard that is away takes no room of another along. changed is told each
-// state with the name of the breaker: redis, in a Cluster with the node's address.
-func Guard(rdb redis.UniversalClient, changed func(name string, s State)) {
+// change with the name of the breaker: redis, in a Cluster with the node's address;
+// first, from closed to closed, that there is one.
+func Guard(rdb redis.UniversalClient, changed func(name string, from, to State)) {
 	cluster, ok := rdb.(*redis.ClusterClient)
 	if !ok {
 		rdb.AddHook(New("redis", changed))
@@ -112,15 +113,15 @@ type Breaker struct {
 var errAside = errors.New("nothing learnt")
 
 // New returns a closed breaker, and tells changed so.
-func New(name string, changed func(name string, s State)) *Breaker {
+func New(name string, changed func(name string, from, to State)) *Breaker {
 	b := &Breaker{name: name}
 	b.cb = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: name, MaxRequests: 1, Interval: memory, Timeout: openFor,
 		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 		IsExcluded:    func(err error) bool { return errors.Is(err, errAside) },
-		OnStateChange: func(name string, _, to gobreaker.State) { changed(name, State(to)) },
+		OnStateChange: func(name string, from, to gobreaker.State) { changed(name, State(from), State(to)) },
 	})
-	changed(name, Closed)
+	changed(name, Closed, Closed)
 	return b
 }
 

@@ -36,7 +36,7 @@ type log struct {
 	states map[string][]breaker.State
 }
 
-func (l *log) note(name string, s breaker.State) {
+func (l *log) note(name string, _, s breaker.State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.states == nil {
