@@ -28,7 +28,6 @@ type leadership struct{ leads atomic.Bool }
 func (s *server) middleware() []func(http.Handler) http.Handler {
 	return []func(http.Handler) http.Handler{
 		s.metrics.HTTP,
-		breaker.Requests,
 		telemetry.Recover(s.log, func(w http.ResponseWriter, r *http.Request) {
 			problem.Write(w, r, problem.New("internal"))
 		}),

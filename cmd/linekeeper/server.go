@@ -214,7 +214,7 @@ func (s *server) publicHandler() (*api.API, http.Handler) {
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
 		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
-		CookieSecure: s.conf.CookieSecure, Middleware: s.middleware(),
+		CookieSecure: s.conf.CookieSecure, Middleware: append(s.middleware(), breaker.Requests), // operators see for themselves
 	})
 	return a, a.Handler()
 }

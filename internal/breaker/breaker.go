@@ -13,7 +13,7 @@
 // answer; a client that hung up proves nothing.
 //
 // Only requests go through it, those of whom Requests has made a note: the
-// scheduler, the relay and the probes ask as ever, so that they see for
+// scheduler, the relay, operators and the probes ask as ever, so that they see for
 // themselves when Redis is back, and a breaker can't hide that from them.
 //
 // It does not decide what becomes of a room whose Redis is away.
