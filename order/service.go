@@ -95,10 +95,10 @@ func (s *Service) place(ctx context.Context, r Request) (Placed, error) {
 	if err != nil {
 		return Placed{}, s.failed(ctx, r, o, err)
 	}
-	if found.Grant != o.Grant {
+	if found.Grant != o.Grant && !r.Unclaimed {
 		// The order of this Idempotency-Key was paid for by another grant, so
 		// this one has not been used.
-		s.release(ctx, r, o.ID)
+		s.release(ctx, r.Grant, o.ID)
 	}
 	return answer(o, found)
 }
@@ -164,7 +164,7 @@ func (s *Service) unclaimed(ctx context.Context, r Request, o Order, cause error
 	case errors.Is(cause, queue.ErrBusy), errors.Is(cause, queue.ErrGone), errors.Is(cause, queue.ErrNoRoom):
 	case errors.Is(cause, queue.ErrUnavailable):
 		// The claim may have been taken although its answer was lost.
-		s.release(ctx, r, o.ID)
+		s.release(ctx, r.Grant, o.ID)
 		return Placed{}, cause
 	default:
 		return Placed{}, cause
@@ -207,22 +207,20 @@ func (s *Service) failed(ctx context.Context, r Request, o Order, err error) err
 		s.opts.Log.WarnContext(ctx, "order outcome unknown", "order", o.ID, "grant", o.Grant, "room", o.Room, "err", err)
 	case errors.Is(err, ErrTokenInvalid):
 		// A void grant stays claimed until its lease ends: it is of no use to anybody.
+	case r.Unclaimed:
 	default:
-		s.release(ctx, r, o.ID)
+		s.release(ctx, r.Grant, o.ID)
 	}
 	return err
 }
 
 // release lets go of a claim even if the client has hung up. Failing is
 // harmless: the lease ends by itself.
-func (s *Service) release(ctx context.Context, r Request, claim string) {
-	if r.Unclaimed {
-		return
-	}
+func (s *Service) release(ctx context.Context, g queue.Grant, claim string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := s.grants.Release(ctx, r.Grant, claim); err != nil {
-		s.opts.Log.WarnContext(ctx, "claim not released", "grant", r.Grant.ID, "claim", claim, "err", err)
+	if err := s.grants.Release(ctx, g, claim); err != nil {
+		s.opts.Log.WarnContext(ctx, "claim not released", "grant", g.ID, "claim", claim, "err", err)
 	}
 }
 
