@@ -68,6 +68,10 @@ type Books interface {
 	// Barred tells which members may not be let through: blocked, evicted from
 	// the sale, or, with oneOrder, with an order in it.
 	Barred(ctx context.Context, room string, sale int64, members []string, oneOrder bool) (map[string]bool, error)
+	// FailOpen lists the rooms that pass people while Redis is out of reach, and when
+	// they were such, by the clock of Postgres. Beside an error it lists those that
+	// can be read.
+	FailOpen(ctx context.Context) ([]queue.Life, time.Time, error)
 }
 
 // Orders places orders.
@@ -118,7 +122,7 @@ type Options struct {
 	Hearer    Hearer
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
-	Reach     Reach // nil: no room fails open; so also where Books are no OpenRooms
+	Reach     Reach // nil: no room fails open
 	Draws     Draws // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook

@@ -21,12 +21,6 @@ type Reach interface {
 	Unreachable(ctx context.Context, rooms []string) map[string]bool
 }
 
-// OpenRooms is what Postgres knows of the rooms that fail open.
-type OpenRooms interface {
-	// FailOpen lists them, and when they were such, by the clock of Postgres.
-	FailOpen(ctx context.Context) ([]queue.Life, time.Time, error)
-}
-
 const (
 	// watchEvery is how often each of these rooms is asked about.
 	watchEvery = time.Second
@@ -45,8 +39,8 @@ const (
 //	   ^                    |                                 |
 //	   +------ any other answer, or a gap in the watch -------+
 type failing struct {
-	reach Reach     // nil: nothing fails open
-	rooms OpenRooms // with reach
+	reach Reach // nil: nothing fails open
+	rooms Books
 	seen  atomic.Pointer[sighting]
 
 	log     *slog.Logger
@@ -73,10 +67,7 @@ type door struct {
 }
 
 func newFailing(o Options) *failing {
-	f := &failing{reach: o.Reach, log: o.Log, changed: o.Observer.FailedOpen}
-	if f.rooms, _ = o.Books.(OpenRooms); f.rooms == nil {
-		f.reach = nil
-	}
+	f := &failing{reach: o.Reach, rooms: o.Books, log: o.Log, changed: o.Observer.FailedOpen}
 	f.seen.Store(&sighting{})
 	return f
 }
@@ -105,12 +96,10 @@ func (f *failing) look(ctx context.Context) {
 	defer cancel()
 	var g errgroup.Group
 	g.Go(func() error {
-		asked := time.Now()
 		lives, clock, err := f.rooms.FailOpen(ctx)
-		if err != nil {
-			return nil // what was read before counts, for watchGap
+		if err == nil || len(lives) > 0 { // otherwise what was read before counts, for watchGap
+			f.lives, f.asked, f.clock = lives, time.Now(), clock
 		}
-		f.lives, f.asked, f.clock = lives, asked, clock
 		return nil
 	})
 	var away map[string]bool

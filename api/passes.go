@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -30,27 +31,30 @@ type passes struct {
 // forgotten takes a turn anew, and gets the same token.
 const passesKept = 200_000
 
-// allow tells whether the grant may be given now, and otherwise when to come again.
-func (p *passes) allow(v *view, grant string) (bool, time.Duration) {
+// allow takes a turn for a grant, and tells when to come again where there is none.
+func (p *passes) allow(v *view) (bool, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if limit := (ratelimit.Limit{Algorithm: ratelimit.Token, N: v.Rules.Batch, Per: v.Rules.Interval}); p.bucket == nil || p.limit != limit {
 		p.limit, p.bucket = limit, ratelimit.NewLocal(limit, 1, time.Now)
 	}
-	if p.young == nil || time.Since(p.turned) > v.Rules.TokenTTL || len(p.young) >= passesKept {
-		p.old, p.young, p.turned = p.young, map[string]struct{}{}, time.Now()
-	}
-	if p.has(grant) {
-		return true, 0
-	}
 	r := p.bucket.Allow(v.Room)
-	if r.Allowed {
-		p.young[grant] = struct{}{}
-	}
 	return r.Allowed, r.RetryAfter
 }
 
+// given remembers a grant that its member has been given.
+func (p *passes) given(v *view, grant string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.young == nil || time.Since(p.turned) > v.Rules.TokenTTL || len(p.young) >= passesKept {
+		p.old, p.young, p.turned = p.young, map[string]struct{}{}, time.Now()
+	}
+	p.young[grant] = struct{}{}
+}
+
 func (p *passes) has(grant string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	_, young := p.young[grant]
 	_, old := p.old[grant]
 	return young || old
@@ -67,8 +71,11 @@ func (e notNowError) Error() string {
 // Is makes errors.Is(err, queue.ErrUnavailable) hold.
 func (e notNowError) Is(target error) bool { return target == queue.ErrUnavailable }
 
-// RetryAfter is when to come back.
-func (e notNowError) RetryAfter() time.Duration { return max(e.after, time.Second) }
+// RetryAfter is when to come back: spread, because all who wait are told so.
+func (e notNowError) RetryAfter() time.Duration { return max(e.after, spread) + rand.N(spread) }
+
+// spread is how long, and over how long, those are put off who can't pass yet.
+const spread = 5 * time.Second
 
 // passOpen answers enter or poll in a room that fails open: with an entry token of
 // this process's own, for whoever would have been let into the line.
@@ -138,7 +145,10 @@ func (a *API) passGrant(ctx context.Context, d *door, c caller) (queue.Grant, qu
 	if err != nil {
 		return g, none, err
 	}
-	if ok, after := d.passes.allow(v, g.ID); !ok {
+	if d.passes.has(g.ID) { // whoever is barred since, the order's transaction refuses
+		return g, queue.Standing{Status: queue.Ready, Grant: g}, nil
+	}
+	if ok, after := d.passes.allow(v); !ok {
 		return g, none, notNowError{after}
 	}
 	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
@@ -153,6 +163,7 @@ func (a *API) passGrant(ctx context.Context, d *door, c caller) (queue.Grant, qu
 	if none.Outcome != "" {
 		return g, none, nil
 	}
+	d.passes.given(v, g.ID)
 	return g, queue.Standing{Status: queue.Ready, Grant: g}, nil
 }
 
