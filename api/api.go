@@ -68,6 +68,10 @@ type Books interface {
 	// Barred tells which members may not be let through: blocked, evicted from
 	// the sale, or, with oneOrder, with an order in it.
 	Barred(ctx context.Context, room string, sale int64, members []string, oneOrder bool) (map[string]bool, error)
+	// FailOpen lists the rooms that pass people while Redis is out of reach, and when
+	// they were such, by the clock of Postgres. Beside an error it lists those that
+	// can be read.
+	FailOpen(ctx context.Context) ([]queue.Life, time.Time, error)
 }
 
 // Orders places orders.
@@ -98,6 +102,10 @@ type Observer struct {
 	// were first told that they would wait, and how long they have.
 	Waited func(room string, told, waited time.Duration)
 	Moved  func(ctx context.Context, m Move)
+	// FailedOpen is called when a room begins to pass people because Redis is out of
+	// reach, and when that is over; PassedOpen for each token handed out in between.
+	FailedOpen func(room string, open bool)
+	PassedOpen func(room string)
 }
 
 // Move is a change of a member's state that a request has made.
@@ -115,6 +123,7 @@ type Options struct {
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
 	KeptOut   Exclusions // nil: nobody is kept out
+	Reach     Reach      // nil: no room fails open
 	Draws     Draws      // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook
@@ -151,6 +160,7 @@ type API struct {
 	gate    *gate
 	kept    *exclusions
 	all     []screen // in the order in which they cost us more
+	failing *failing
 }
 
 // New returns an API of these parts.
@@ -164,7 +174,7 @@ func New(o Options) *API {
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
-		all: []screen{proofOfWork{}, newOutside(o)},
+		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o),
 	}
 }
 
@@ -174,6 +184,7 @@ func (a *API) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return a.heard.run(ctx, a.rooms, a.Log) })
 	g.Go(func() error { return a.healths.run(ctx, a.Log) })
+	g.Go(func() error { return a.failing.run(ctx) })
 	return g.Wait()
 }
 

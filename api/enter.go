@@ -21,6 +21,9 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := chi.URLParam(r, "room")
+	if d := a.failing.passing(name); d != nil {
+		return a.passOpen(w, r, d, true)
+	}
 	v, err := a.rooms.get(r.Context(), name)
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func (a *API) broughtBack(ctx context.Context, c caller, v *view, back queue.Sta
 // of this very place. One that has expired, or was of a later place, was no right to this one before the loss.
 func (a *API) voidLostToken(r *http.Request, c caller, v *view, lost *queue.Lost) (queue.Standing, error) {
 	g, err := a.Ring.Grant(r.Header.Get(tokenHeader))
-	if err != nil || g.Member != c.member || g.Room != c.ticket.Room || g.Generation != c.ticket.Generation || g.Generation >= lost.Generation {
+	if err != nil || g.Open || g.Member != c.member || g.Room != c.ticket.Room || g.Generation != c.ticket.Generation || g.Generation >= lost.Generation {
 		return queue.Standing{}, nil
 	}
 	o, err := a.OrderBook.Void(r.Context(), g)

@@ -118,7 +118,13 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 		soldOut  order.SoldOutError
 		unknown  order.UnknownProductError
 	)
+	var soon interface {
+		error
+		RetryAfter() time.Duration
+	}
 	switch {
+	case errors.As(err, &soon):
+		retry = soon.RetryAfter()
 	case errors.As(err, &busy):
 		retry = max(busy.Left, time.Second)
 	case errors.As(err, &progress):

@@ -63,15 +63,19 @@ func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, *view
 	if err != nil {
 		return order.Request{}, nil, err
 	}
-	req := order.Request{Grant: g, IdempotencyKey: key}
+	req := order.Request{Grant: g, IdempotencyKey: key, Unclaimed: g.Open}
 	if req.Barred, err = a.kept.bars(r.Context(), g.Room, g.Member, g.Sale); err != nil {
 		return order.Request{}, nil, err
+	}
+	if v := a.failing.unclaimed(g); v != nil {
+		req.Unclaimed, req.Once = true, v.settings.OneOrderPerMember
+		return req, nil, nil // of no view: the batch does not follow orders that the line knows nothing of
 	}
 	v, err := a.rooms.get(r.Context(), g.Room)
 	switch {
 	case errors.Is(err, errRoomNotFound):
 		req.RoomGone = true
-	case errors.Is(err, queue.ErrNoRoom):
+	case errors.Is(err, queue.ErrNoRoom) && !g.Open:
 		req.Lease = lostRoomLease // no claim can be had; an order may be found
 	case err != nil:
 		return order.Request{}, nil, err

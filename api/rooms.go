@@ -38,6 +38,16 @@ type view struct {
 	pace     []queue.Pace // per lane
 	// newcomers is how many places a second are made; 0 where nothing depends on it.
 	newcomers float64
+	// failedOpen says that it is of Postgres and not of Redis, which is out of reach.
+	failedOpen bool
+}
+
+// State is that of the snapshot, but where there is no Redis to have one.
+func (v *view) State(now time.Time) queue.RoomState {
+	if v.failedOpen {
+		return queue.FailedOpen
+	}
+	return v.Snapshot.State(now)
 }
 
 // now is the time of Redis, by how long ago it was asked.

@@ -26,6 +26,7 @@ type claims struct {
 	Expiry     int64  `json:"exp"`
 	Granted    bool   `json:"granted,omitempty"` // of a ticket; a token goes without saying
 	Work       int    `json:"work,omitempty"`    // of a ticket without a place
+	Open       bool   `json:"open,omitempty"`    // of a token that the line knows nothing of
 }
 
 // GetAudience is what the library compares with the purpose at hand.

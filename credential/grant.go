@@ -27,6 +27,7 @@ func (r *Ring) SignGrant(g queue.Grant) (Token, error) {
 		Score:      g.Place.Score,
 		IssuedAt:   g.IssuedAt.Unix(),
 		Expiry:     g.Expiry.Unix(),
+		Open:       g.Open,
 	}
 	if err := c.checkGrant(); err != nil {
 		return Token{}, fmt.Errorf("sign grant %s: %w", g.ID, err)
@@ -57,6 +58,7 @@ func (r *Ring) Grant(s string) (queue.Grant, error) {
 		Expiry:     time.Unix(c.Expiry, 0).UTC(),
 		Picked:     true, // only those are signed
 		KeyID:      kid,
+		Open:       c.Open,
 	}, nil
 }
 
@@ -68,7 +70,9 @@ func (c *claims) checkGrant() error {
 	switch {
 	case !validGrantID(c.ID):
 		return errors.New("malformed grant id")
-	case c.Score == 0:
+	case c.Open && (c.Score != 0 || c.Lane != 0 || c.Sale == 0 || c.Generation == 0):
+		return errors.New("given without the line, and with a place in it, or of no sale")
+	case c.Score == 0 && !c.Open:
 		return errors.New("a grant without a place")
 	case c.Granted || c.Work != 0:
 		return errors.New("of a ticket")

@@ -25,6 +25,7 @@ type key struct {
 	// The secret is held by closures: nothing that prints values by reflection,
 	// a failed assertion say, can reach it.
 	signed func(*jwt.Token) (string, error)
+	seal   func(text string) ([]byte, error) // the signature of what is no JWT
 	verify jwt.Keyfunc
 }
 
@@ -55,6 +56,7 @@ func newKey(id string, method jwt.SigningMethod, signing, verifying any) (*key, 
 		id:     id,
 		method: method,
 		signed: func(t *jwt.Token) (string, error) { return t.SignedString(signing) },
+		seal:   func(text string) ([]byte, error) { return method.Sign(text, signing) },
 		verify: func(*jwt.Token) (any, error) { return verifying, nil },
 	}
 	text, err := k.token(&claims{}).SigningString()

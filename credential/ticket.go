@@ -90,7 +90,7 @@ func (c *claims) checkTicket() error {
 		return err
 	}
 	switch {
-	case c.ID != "":
+	case c.ID != "" || c.Open:
 		return errors.New("a ticket has no grant")
 	case c.Score == 0 && (c.Lane != 0 || c.Granted):
 		return errors.New("a lane or a grant without a place")

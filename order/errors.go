@@ -41,6 +41,9 @@ var (
 	// ErrUnavailable means that orders can't be kept or read at the moment.
 	// Nothing was written.
 	ErrUnavailable = errors.New("order: the store is unavailable")
+	// ErrLapsed means that a grant for which no claim was asked can't be used: its
+	// time is over, or its member or room is out. It is a Store's word to a Service.
+	ErrLapsed = errors.New("order: the grant has lapsed")
 	// ErrNotFound means that there is no such order.
 	ErrNotFound = errors.New("order: not found")
 )

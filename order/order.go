@@ -56,6 +56,13 @@ type Order struct {
 	TotalCents     int64       // by the prices of the moment it was placed
 	Currency       string      // ISO 4217
 	CreatedAt      time.Time   // by the clock of Postgres
+	Terms          *Terms      // of an order for which no claim was asked; else nil. They are not kept
+}
+
+// Terms are what a claim would have seen to, and a Store has to where none was asked.
+type Terms struct {
+	Expiry     time.Time // of the grant; compared with the clock of Postgres
+	Generation int64     // that the room must have; 0: any of the sale
 }
 
 // Request is one wish to place an order.
@@ -65,6 +72,10 @@ type Request struct {
 	IdempotencyKey string      // optional; its scope is the room and the member
 	Once           bool        // the room's oneOrderPerMember
 	Lease          time.Duration
+	// Unclaimed says that no claim is to be had: Redis is out of reach and the room
+	// passes people all the same, or it knows nothing of this grant. What the claim
+	// would have seen to is then checked in the transaction.
+	Unclaimed bool
 	// RoomGone says that the room has been deleted: nothing new is ordered, and
 	// an order that was placed is found.
 	RoomGone bool
@@ -97,7 +108,7 @@ type Store interface {
 	// nothing, and returns it with total, currency and time. An order that is
 	// there already for o's grant, or for o's Idempotency-Key, is returned
 	// instead, whatever its content; ErrTokenInvalid says that the grant is
-	// void. An error that is ErrOutcomeUnknown says that the order may be there,
+	// void, and ErrLapsed that o's Terms do not hold. An error that is ErrOutcomeUnknown says that the order may be there,
 	// or come; any other that it is not and never will be.
 	Create(ctx context.Context, o Order) (Order, error)
 	// ByGrant returns the order placed with a grant, ErrNotFound if there is

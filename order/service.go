@@ -89,10 +89,13 @@ func (s *Service) place(ctx context.Context, r Request) (Placed, error) {
 		return s.unclaimed(ctx, r, o, err)
 	}
 	found, err := s.store.Create(ctx, o)
+	if errors.Is(err, ErrLapsed) {
+		return s.unclaimed(ctx, r, o, queue.ErrGone) // as a claim would have said
+	}
 	if err != nil {
 		return Placed{}, s.failed(ctx, r, o, err)
 	}
-	if found.Grant != o.Grant {
+	if found.Grant != o.Grant && !r.Unclaimed {
 		// The order of this Idempotency-Key was paid for by another grant, so
 		// this one has not been used.
 		s.release(ctx, r.Grant, o.ID)
@@ -111,6 +114,7 @@ func draft(r Request) (Order, error) {
 		return Order{}, fmt.Errorf("name an order: %w", err)
 	}
 	return Order{
+		Terms:          terms(r),
 		ID:             id.String(),
 		Grant:          r.Grant.ID,
 		Room:           r.Grant.Room,
@@ -124,11 +128,25 @@ func draft(r Request) (Order, error) {
 	}, nil
 }
 
+// terms are nil for an order that is claimed.
+func terms(r Request) *Terms {
+	switch {
+	case !r.Unclaimed:
+		return nil
+	case r.Grant.Open: // given while nobody could begin a generation; a later one does it no harm
+		return &Terms{Expiry: r.Grant.Expiry}
+	}
+	return &Terms{Expiry: r.Grant.Expiry, Generation: r.Grant.Generation}
+}
+
 // claim asks a second time, under the same name, where the first answer was
 // lost.
 func (s *Service) claim(ctx context.Context, r Request, claim string) error {
 	if r.RoomGone || r.Barred {
 		return queue.ErrGone
+	}
+	if r.Unclaimed {
+		return nil
 	}
 	err := s.grants.Claim(ctx, r.Grant, claim, r.Lease)
 	if errors.Is(err, queue.ErrUnavailable) && ctx.Err() == nil {
@@ -189,6 +207,7 @@ func (s *Service) failed(ctx context.Context, r Request, o Order, err error) err
 		s.opts.Log.WarnContext(ctx, "order outcome unknown", "order", o.ID, "grant", o.Grant, "room", o.Room, "err", err)
 	case errors.Is(err, ErrTokenInvalid):
 		// A void grant stays claimed until its lease ends: it is of no use to anybody.
+	case r.Unclaimed:
 	default:
 		s.release(ctx, r.Grant, o.ID)
 	}

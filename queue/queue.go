@@ -86,6 +86,7 @@ type Grant struct {
 	Expiry     time.Time // fixed at pick-up, in whole seconds
 	Picked     bool      // handed to the member at least once
 	KeyID      string    // the key that signs its entry token; chosen at pick-up
+	Open       bool      // given while Redis was out of reach: no place, and Redis knows nothing of it
 }
 
 // Entry is what somebody enters with.

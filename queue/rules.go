@@ -7,14 +7,18 @@ type RoomState string
 
 // The states of a room.
 const (
-	NotOpen   RoomState = "NOT_OPEN"  // before opensAt: nobody enters
-	PreQueue  RoomState = "PRE_QUEUE" // between opensAt and admitsAt: people enter, nobody is let through
-	Open      RoomState = "OPEN"
-	Paused    RoomState = "PAUSED"    // people enter, nobody is let through
-	Draining  RoomState = "DRAINING"  // nobody enters, those in line are served
-	SoldOut   RoomState = "SOLD_OUT"  // nothing left of the room's product: nobody enters, nobody is let through
-	Closed    RoomState = "CLOSED"    // after closesAt: nobody enters, nobody is let through
-	Off       RoomState = "OFF"       // switched off: everybody passes, with a real token
+	NotOpen  RoomState = "NOT_OPEN"  // before opensAt: nobody enters
+	PreQueue RoomState = "PRE_QUEUE" // between opensAt and admitsAt: people enter, nobody is let through
+	Open     RoomState = "OPEN"
+	Paused   RoomState = "PAUSED"   // people enter, nobody is let through
+	Draining RoomState = "DRAINING" // nobody enters, those in line are served
+	SoldOut  RoomState = "SOLD_OUT" // nothing left of the room's product: nobody enters, nobody is let through
+	Closed   RoomState = "CLOSED"   // after closesAt: nobody enters, nobody is let through
+	Off      RoomState = "OFF"      // switched off: everybody passes, with a real token
+	// FailedOpen is of a room whose Redis is out of reach: everybody passes, as its
+	// operator has decided. No script answers it; it is what a process sees.
+	FailedOpen RoomState = "FAILED_OPEN"
+
 	Restoring RoomState = "RESTORING" // after a loss of Redis data: places come back, nobody is let through
 )
 

@@ -221,6 +221,7 @@ func (s Settings) together() Problems {
 	wrong = append(wrong, s.overbooksNothing()...)
 	wrong = append(wrong, s.straightIn()...)
 	wrong = append(wrong, s.workBounds()...)
+	wrong = append(wrong, s.failsOpen()...)
 	wrong = append(wrong, inOrder("admitsAt", "opensAt", s.AdmitsAt, s.OpensAt)...)
 	wrong = append(wrong, inOrder("closesAt", "admitsAt", s.ClosesAt, s.AdmitsAt)...)
 	if s.AdmitsAt == nil {

@@ -8,7 +8,6 @@ var unbuilt = []struct {
 	used   func(Settings) bool
 	detail string
 }{
-	{"fail", func(s Settings) bool { return s.Fail != "closed" }, `must be "closed" in this version`},
 	{"binding", func(s Settings) bool { return s.Binding != "off" }, `must be "off" in this version`},
 }
 

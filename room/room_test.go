@@ -249,7 +249,7 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
-		"fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
+		"binding": `{"binding":"strict"}`,
 	} {
 		_, err := room.Parse([]byte(patch))
 		var problems room.Problems

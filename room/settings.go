@@ -46,8 +46,8 @@ type Settings struct {
 	ProofOfWorkMaxBits       int               `json:"proofOfWorkMaxBits"`       // while many come; 0: never more
 	ProofOfWorkRate          int               `json:"proofOfWorkRate"`          // newcomers per second that are not many
 	OutsideChallenge         bool              `json:"outsideChallenge"`         // a newcomer must have passed one
-	Fail                     string            `json:"fail"`                     // when Redis is out of reach
-	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     //
+	Fail                     string            `json:"fail"`                     // closed, or open: people pass while Redis is out of reach
+	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     // of being out of reach, without a break
 	Binding                  string            `json:"binding"`                  // of a token to the member's network
 	ReturnURLs               []string          `json:"returnUrls"`               // where the waiting page may send people
 	Message                  map[string]string `json:"message"`                  // language tag -> what members read

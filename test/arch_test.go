@@ -47,7 +47,7 @@ var layers = []struct {
 	{"order", []string{"queue"}},
 	{"order/pgstore", []string{"order", "outbox", "queue"}},
 	{"outbox", nil},
-	{"api", []string{"api/jsonbody", "api/problem", "api/spec", "credential", "draw", "internal/clientip", "order", "queue", "room", "work"}},
+	{"api", []string{"api/jsonbody", "api/problem", "api/spec", "credential", "draw", "internal/clientip", "order", "queue", "ratelimit", "room", "work"}},
 	{"api/jsonbody", []string{"api/problem"}},
 	{"api/problem", nil},
 	{"api/spec", []string{"queue"}},
@@ -56,6 +56,7 @@ var layers = []struct {
 	{"draw/closing", []string{"draw", "queue"}},
 	{"migrations", []string{"internal/pooler"}},
 	{"internal/cli", []string{"api/problem", "api/spec", "draw", "internal/config", "room"}},
+	{"internal/breaker", nil},
 	{"internal/clientip", nil},
 	{"internal/config", nil},
 	{"internal/devstack", nil},
@@ -76,7 +77,8 @@ var drivers = []struct {
 	library string
 	by      []string
 }{
-	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "ratelimit", "internal/config", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
+	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "ratelimit", "internal/breaker", "internal/config", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
+	{"github.com/sony/gobreaker/v2", []string{"internal/breaker"}},
 	{"github.com/go-redsync/redsync/v4", []string{"scheduler", "cmd/linekeeper"}},
 	{"github.com/alicebob/miniredis/v2", []string{"cmd/linekeeper"}},
 	{"github.com/jackc/pgx/v5", []string{"order/pgstore", "room/pgstore", "outbox", "migrations", "internal/devstack", "internal/doctor", "internal/pooler", "internal/telemetry", "cmd/linekeeper", "test/..."}},

@@ -250,7 +250,8 @@ type Position struct {
 	// nobody enters, those in line are served. RESTORING: after a loss of data, places come back
 	// and nobody is let through. SOLD_OUT: nothing is left of the room's product; nobody enters or is
 	// let through, places are kept, entry tokens may still order, and it ends by itself when more is
-	// put on sale. OFF: everybody passes, with a real token.
+	// put on sale. OFF: everybody passes, with a real token. FAILED_OPEN: the line is out of reach,
+	// and the operator has everybody pass meanwhile; how many wait is not known and shown as 0.
 	RoomState RoomState `json:"roomState"`
 
 	// Score The place itself; see the marks of the room
@@ -290,7 +291,8 @@ type Release struct {
 // nobody enters, those in line are served. RESTORING: after a loss of data, places come back
 // and nobody is let through. SOLD_OUT: nothing is left of the room's product; nobody enters or is
 // let through, places are kept, entry tokens may still order, and it ends by itself when more is
-// put on sale. OFF: everybody passes, with a real token.
+// put on sale. OFF: everybody passes, with a real token. FAILED_OPEN: the line is out of reach,
+// and the operator has everybody pass meanwhile; how many wait is not known and shown as 0.
 type RoomState = queue.RoomState
 
 // RoomStatus What a room is doing, for everybody to see
@@ -317,7 +319,8 @@ type RoomStatus struct {
 	// nobody enters, those in line are served. RESTORING: after a loss of data, places come back
 	// and nobody is let through. SOLD_OUT: nothing is left of the room's product; nobody enters or is
 	// let through, places are kept, entry tokens may still order, and it ends by itself when more is
-	// put on sale. OFF: everybody passes, with a real token.
+	// put on sale. OFF: everybody passes, with a real token. FAILED_OPEN: the line is out of reach,
+	// and the operator has everybody pass meanwhile; how many wait is not known and shown as 0.
 	RoomState RoomState `json:"roomState"`
 
 	// ServerTime When this was read, at most a second ago but for caches

@@ -11,6 +11,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/api/problem"
+	"github.com/linekeeper/linekeeper/internal/breaker"
 	"github.com/linekeeper/linekeeper/internal/telemetry"
 	"github.com/linekeeper/linekeeper/outbox"
 	"github.com/linekeeper/linekeeper/queue"
@@ -42,7 +43,9 @@ func (s *server) apiObserver() api.Observer {
 			s.metrics.Granted(room, "issued", 1)
 			s.metrics.Admitted(room, lane, 0)
 		},
-		Polled: func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
+		FailedOpen: s.metrics.FailedOpen,
+		PassedOpen: s.metrics.PassedOpen,
+		Polled:     func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
 		Moved: func(ctx context.Context, m api.Move) {
 			s.moves.Log(ctx, telemetry.Transition{Member: m.Member, Room: m.Room, Lane: m.Lane, From: m.From, To: m.To,
 				Score: m.Score, Grant: m.Grant, Waiting: m.Waiting})
@@ -167,4 +170,16 @@ func headAge(snap queue.Snapshot) float64 {
 		}
 	}
 	return age
+}
+
+// breakerChanged tells of a breaker. That it lets one request try, and that this one
+// fails too, is no news.
+func (s *server) breakerChanged(name string, from, to breaker.State) {
+	s.metrics.SetBreaker(name, int(to))
+	switch {
+	case to == breaker.Open && from == breaker.Closed:
+		s.log.Warn("breaker open, requests are refused at once", "breaker", name)
+	case to == breaker.Closed && from != to:
+		s.log.Info("breaker closed", "breaker", name)
+	}
 }

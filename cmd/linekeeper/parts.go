@@ -67,7 +67,7 @@ func (s *server) checkServer(ctx context.Context, c redis.Cmdable) error {
 		return nil // the memory stand-in of dev, which has said so itself
 	}
 	if err != nil {
-		return fmt.Errorf("redis: %w", err)
+		return trusted("LINEKEEPER_REDIS_URL", fmt.Errorf("redis: %w", err))
 	}
 	if v := infoText(info, "redis_version"); major(v) < minRedis {
 		return refusal{fmt.Errorf("redis %s is too old; Linekeeper needs %d.0 or newer", v, minRedis)}
@@ -91,7 +91,7 @@ func (s *server) checkPostgres(ctx context.Context) error {
 		return refusal{fmt.Errorf("postgres: %w", err)}
 	}
 	if err != nil {
-		return fmt.Errorf("postgres: %w", err)
+		return trusted("LINEKEEPER_DATABASE_URL", fmt.Errorf("postgres: %w", err))
 	}
 	var version int
 	var commit string

@@ -20,6 +20,7 @@ import (
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/draw/closing"
+	"github.com/linekeeper/linekeeper/internal/breaker"
 	"github.com/linekeeper/linekeeper/internal/clientip"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/internal/telemetry"
@@ -100,6 +101,7 @@ func (s *server) connect(ctx context.Context) error {
 		return err
 	}
 	s.rdb, s.locks = config.OpenRedis(o), config.OpenRedis(l)
+	breaker.Guard(s.rdb, s.breakerChanged)
 	if s.money, err = orderstore.NewPool(ctx, s.conf.DatabaseURL.Reveal()); err != nil {
 		return err
 	}
@@ -208,12 +210,13 @@ func (s *server) scheduler(leads *leadership) *scheduler.Scheduler {
 func (s *server) publicHandler() (*api.API, http.Handler) {
 	a := api.New(api.Options{
 		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Health: s.line, Books: s.rooms, KeptOut: s.rooms, Draws: s.rooms,
+		Reach: s.line,
 		Orders: order.New(s.line, s.orders, order.Options{Log: s.log, Began: s.metrics.OrderBegan,
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
 		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
 		Challenges: challenges(s.conf.Challenge), CookieSecure: s.conf.CookieSecure, Origins: s.conf.CORSOrigins,
-		Middleware: s.middleware(),
+		Middleware: append(s.middleware(), breaker.Requests), // operators see for themselves
 	})
 	return a, a.Handler()
 }

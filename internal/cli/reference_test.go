@@ -40,7 +40,8 @@ func TestReferenceHasEverySettingWithItsDefaultAndRange(t *testing.T) {
 			require.Regexp(t, name+" must be a (whole )?number from "+low+" to "+high+",", err, "the contract and the code differ")
 		}
 	}
-	require.Contains(t, doc, "Not yet: it must be \"closed\" in this version.")
-	require.Regexp(t, "(?m)^\\| `fail` .*Not yet", doc)
+	require.Contains(t, doc, "Not yet: it must be \"off\" in this version.")
+	require.Regexp(t, "(?m)^\\| `binding` .*Not yet", doc)
+	require.NotRegexp(t, "(?m)^\\| `fail` .*Not yet", doc)
 	require.NotRegexp(t, "(?m)^\\| `batchSize` .*Not yet", doc)
 }

@@ -27,7 +27,7 @@ type Database struct {
 
 // Redis is where Redis is, and what belongs to Linekeeper in it.
 type Redis struct {
-	RedisURL      URL    `env:"LINEKEEPER_REDIS_URL" placeholder:"URL" help:"Redis: redis://, rediss://, or redis-sentinel://host:port,host:port/master/db. Several redis URLs, comma-separated, are the nodes of a Cluster."`
+	RedisURL      URL    `env:"LINEKEEPER_REDIS_URL" placeholder:"URL" help:"Redis: redis://, rediss:// for TLS, or redis-sentinel://host:port,host:port/master/db (rediss-sentinel:// for TLS). Several redis URLs, comma-separated, are the nodes of a Cluster."`
 	KeyPrefix     string `env:"LINEKEEPER_KEY_PREFIX" default:"linekeeper" help:"What every key in Redis begins with."`
 	AllowEviction bool   `env:"LINEKEEPER_ALLOW_EVICTION" default:"false" negatable:"" help:"Start although Redis may evict keys, and so lose places."`
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -30,7 +29,8 @@ const (
 // redis-sentinel://host:port,host:port/master/db asks Sentinels for the master.
 // The user and password of a Sentinel URL are those of the master; those of the
 // Sentinels themselves are the parameters sentinel_username and
-// sentinel_password. Connect with OpenRedis, which knows more than the options
+// sentinel_password. rediss and rediss-sentinel speak TLS, with everybody; the
+// parameters sslrootcert, sslcert and sslkey name files for it. Connect with OpenRedis, which knows more than the options
 // can say.
 func RedisOptions(u URL) (*redis.UniversalOptions, error) {
 	list, err := u.split()
@@ -42,7 +42,7 @@ func RedisOptions(u URL) (*redis.UniversalOptions, error) {
 	}
 	o := baseOptions()
 	switch {
-	case list[0].scheme == "redis-sentinel":
+	case list[0].scheme == "redis-sentinel" || list[0].scheme == "rediss-sentinel":
 		err = sentinelOptions(o, list)
 	case len(list) > 1:
 		err = clusterOptions(o, list)
@@ -117,8 +117,8 @@ func serverOptions(o *redis.UniversalOptions, a address) error {
 	}
 	o.Addrs, o.DB = []string{a.hostPort(0, "6379")}, db
 	o.Username, o.Password = a.login()
-	o.TLSConfig = a.tls()
-	return nil
+	o.TLSConfig, err = a.tls()
+	return err
 }
 
 // clusterOptions takes the login of the first node for all: go-redis has one
@@ -135,6 +135,9 @@ func clusterOptions(o *redis.UniversalOptions, list []address) error {
 		if a.scheme != first.scheme || a.user.String() != first.user.String() {
 			return errors.New("names nodes with different schemes or logins, which one Cluster can't have")
 		}
+		if len(a.query) > 0 && a.query.Encode() != first.query.Encode() {
+			return errors.New("names nodes with different parameters, which one Cluster can't have; those of the first are enough")
+		}
 		addr := a.hostPort(0, "6379")
 		if slices.Contains(o.Addrs, addr) {
 			return fmt.Errorf("names %s twice", addr)
@@ -142,8 +145,9 @@ func clusterOptions(o *redis.UniversalOptions, list []address) error {
 		o.Addrs = append(o.Addrs, addr)
 	}
 	o.Username, o.Password = first.login()
-	o.TLSConfig = first.tls()
-	return nil
+	var err error
+	o.TLSConfig, err = first.tls()
+	return err
 }
 
 // sentinelOptions keeps the logins apart: Sentinels often have none, and a
@@ -157,10 +161,8 @@ func sentinelOptions(o *redis.UniversalOptions, list []address) error {
 	if err != nil {
 		return err
 	}
-	for name := range a.query {
-		if name != "sentinel_username" && name != "sentinel_password" {
-			return fmt.Errorf("has an unknown parameter %q", name)
-		}
+	if err := a.parameters("sentinel_username", "sentinel_password"); err != nil {
+		return err
 	}
 	for i := range a.hosts {
 		o.Addrs = append(o.Addrs, a.hostPort(i, "26379"))
@@ -168,21 +170,19 @@ func sentinelOptions(o *redis.UniversalOptions, list []address) error {
 	o.MasterName, o.DB = a.path[0], db
 	o.Username, o.Password = a.login()
 	o.SentinelUsername, o.SentinelPassword = a.query.Get("sentinel_username"), a.query.Get("sentinel_password")
-	return nil
+	o.TLSConfig, err = a.tls()
+	return err
 }
 
-// plain wants redis:// or rediss://, one host and no parameters: those that
-// go-redis knows would undo what baseOptions sets.
+// plain wants redis:// or rediss://, one host and no parameters but those of TLS.
 func (a address) plain() error {
 	switch {
 	case a.scheme != "redis" && a.scheme != "rediss":
-		return fmt.Errorf("has scheme %q, not redis, rediss or redis-sentinel", a.scheme)
+		return fmt.Errorf("has scheme %q, not redis, rediss, redis-sentinel or rediss-sentinel", a.scheme)
 	case len(a.hosts) != 1:
 		return errors.New("has no host, or several in one URL; a Cluster is several URLs, comma-separated")
-	case len(a.query) > 0:
-		return errors.New("has parameters, and takes none")
 	}
-	return nil
+	return a.parameters()
 }
 
 func (a address) hostPort(i int, port string) string {
@@ -198,14 +198,6 @@ func (a address) login() (user, password string) {
 	}
 	password, _ = a.user.Password()
 	return a.user.Username(), password
-}
-
-// tls names no server: go-redis takes the name of each node that it dials.
-func (a address) tls() *tls.Config {
-	if a.scheme != "rediss" {
-		return nil
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12}
 }
 
 func database(path []string) (int, error) {

@@ -52,7 +52,7 @@ func TestRedisURLsThatMeanNothingAreRefused(t *testing.T) {
 		"redis://h/x":                       "not a database number",
 		"redis://h/0/1":                     "not a database number",
 		"redis://h/-1":                      "not a database number",
-		"redis://h?max_retries=9":           "has parameters",
+		"redis://h?max_retries=9":           `unknown parameter "max_retries"`,
 		"redis://a,rediss://b":              "different schemes or logins",
 		"redis://:x@a,redis://:y@b":         "different schemes or logins",
 		"redis://a/0,redis://b/1":           "which a Cluster has none of",

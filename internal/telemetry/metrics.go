@@ -28,10 +28,11 @@ type Metrics struct {
 	redis    redisMetrics
 	http     httpMetrics
 	access   access
+	outage   outage
 }
 
 // limits is one limit for each label of free words.
-type limits struct{ lane, result, reason, event, status, state, script *limit }
+type limits struct{ lane, result, reason, event, status, state, script, breaker *limit }
 
 // New returns the metrics of a process of the given version.
 func New(version string) *Metrics {
@@ -45,7 +46,7 @@ func New(version string) *Metrics {
 		rooms:    newLimit(maxRooms),
 		words: &limits{
 			lane: newLimit(maxWords), result: newLimit(maxWords), reason: newLimit(maxWords), event: newLimit(maxWords),
-			status: newLimit(maxWords), state: newLimit(maxWords), script: newLimit(maxWords),
+			status: newLimit(maxWords), state: newLimit(maxWords), script: newLimit(maxWords), breaker: newLimit(maxWords),
 		},
 		line:   newLine(f),
 		tick:   newTicks(f),
@@ -54,6 +55,7 @@ func New(version string) *Metrics {
 		redis:  newRedisMetrics(f),
 		http:   newHTTPMetrics(f),
 		access: newAccess(f),
+		outage: newOutage(f),
 	}
 	m.view = newRoomViews(m.rooms, m.words.state)
 	registry.MustRegister(m.view)

@@ -36,6 +36,9 @@ func exercise(m *telemetry.Metrics) {
 	m.SetBatchInForce("r", 20, "bad")
 	m.Waited("r", 30*time.Second, 20*time.Second)
 	m.Waited("r", 300*time.Millisecond, 100*time.Millisecond) // both are a second
+	m.SetBreaker("redis", 2)
+	m.FailedOpen("r", true)
+	m.PassedOpen("r")
 	m.OrderBegan()
 	m.OrderBegan()
 	m.OrderEnded("placed", 3*time.Millisecond)
@@ -72,6 +75,9 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 		`batch_in_force{room="r"}`:                        "20",
 		`batch_verdict{room="r",verdict="bad"}`:           "1",
 		`wait_estimate_ratio_sum{room="r"}`:               "2.5",
+		`breaker_state{name="redis"}`:                     "2",
+		`failed_open{room="r"}`:                           "1",
+		`passed_open_total{room="r"}`:                     "1",
 		`orders_in_flight`:                                "1",
 		`orders_total{result="placed"}`:                   "1",
 		`order_seconds_sum`:                               "0.003",

@@ -77,6 +77,9 @@ func write(ctx context.Context, tx pgx.Tx, o *order.Order) error {
 	results := tx.SendBatch(ctx, batch)
 	defer func() { _ = results.Close() }() // its error, if any, is read below
 
+	if err := termsHold(results, *o); err != nil {
+		return err
+	}
 	if err := results.QueryRow().Scan(&o.TotalCents, &o.Currency, &o.CreatedAt); err != nil {
 		return fmt.Errorf("%w: %w", errOrderRow, err)
 	}
@@ -104,6 +107,7 @@ func statements(o order.Order) (*pgx.Batch, error) {
 		skus[i], quantities[i] = it.SKU, int64(it.Quantity)
 	}
 	batch := &pgx.Batch{}
+	queueTerms(batch, o)
 	batch.Queue(insertOrder, o.ID, o.Grant, o.Room, o.Sale, o.Generation, o.Member, o.Once, o.Fingerprint[:],
 		o.IdempotencyKey, rows(o.Items), skus, quantities)
 	for i := range skus {

@@ -150,7 +150,7 @@ func explain(ctx context.Context, conn *pgx.Conn, o order.Order, err error) (ord
 	var short shortError
 	var pg *pgconn.PgError
 	switch {
-	case errors.Is(err, order.ErrOutcomeUnknown), errors.Is(err, order.ErrMixedCurrency):
+	case errors.Is(err, order.ErrOutcomeUnknown), errors.Is(err, order.ErrMixedCurrency), errors.Is(err, order.ErrLapsed):
 		return order.Order{}, err
 	case errors.As(err, &short):
 		return order.Order{}, shortage(ctx, conn, short.sku)

@@ -12,6 +12,9 @@ import (
 	"github.com/linekeeper/linekeeper/test/harness"
 )
 
+// breakerOpen is how long requests are refused after Redis is back.
+const breakerOpen = 3 * time.Second
+
 // redIn is when a process without a part wants no more requests.
 const redIn = 5 * time.Second
 
@@ -55,6 +58,9 @@ func TestRedisKilledAndBackLosesNothingAcknowledged(t *testing.T) {
 		return got.status == 200 && decoded[snapshot](got).TickedAt.After(back)
 	})
 	w.untilHealth(redIn, 200, a, b)
+	harness.Eventually(t, breakerOpen+slack, "the breakers let requests through", func() bool {
+		return still[0].poll(a).status == 200 && still[0].poll(b).status == 200
+	})
 	for i, s := range late {
 		s.order([]*process{b, a}[i%2], "demo", 1).is(201) // and not 200: there was none before
 	}

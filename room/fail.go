@@ -1,0 +1,21 @@
+package room
+
+import "time"
+
+// failsOpen refuses to pass people by in a room whose places go by lot: a draw that
+// anybody can verify would be worth nothing to those who have lost against them.
+func (s Settings) failsOpen() Problems {
+	if s.Fail == "open" && s.ByLot() {
+		return problem(`must be "closed" where places go by lot`).under("fail")
+	}
+	return nil
+}
+
+// FailOpenAfter is how long Redis has to be out of reach, without a break, until
+// people pass; 0: they never do.
+func (s Settings) FailOpenAfter() time.Duration {
+	if s.Fail != "open" || s.ByLot() {
+		return 0
+	}
+	return seconds(s.FailOpenAfterSeconds)
+}

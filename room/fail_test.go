@@ -1,0 +1,26 @@
+package room_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/linekeeper/linekeeper/room"
+)
+
+func TestFailingOpenAndPlacesByLotDoNotGoTogether(t *testing.T) {
+	t.Parallel()
+	for _, patch := range []string{
+		`{"fail":"open","priority":"lottery"}`, `{"fail":"open","draw":true,"admitsAt":"2030-01-31T18:00:00Z"}`,
+	} {
+		_, err := room.Parse([]byte(patch))
+		require.ErrorContains(t, err, `fail must be "closed" where places go by lot`, patch)
+	}
+	s, err := room.Parse([]byte(`{"fail":"open","failOpenAfterSeconds":7}`))
+	require.NoError(t, err)
+	require.Equal(t, 7*time.Second, s.FailOpenAfter())
+	s.Draw = true // as a newer version might allow
+	require.Zero(t, s.FailOpenAfter())
+	require.Zero(t, room.Defaults().FailOpenAfter(), "closed is the default")
+}
