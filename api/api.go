@@ -127,6 +127,8 @@ type Options struct {
 	MemberHeader bool
 	// Trusted are the proxies that may say who asks, and from where.
 	Trusted clientip.Trusted
+	// Limits are how often people may do what.
+	Limits Limits
 	// CookieSecure sets cookies for https alone.
 	CookieSecure bool
 	// Middleware stands around all routes, outermost first.
@@ -142,6 +144,7 @@ type API struct {
 	healths *healths
 	waits   *waits
 	gate    *gate
+	guard   *guard
 }
 
 // New returns an API of these parts.
@@ -154,7 +157,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
-		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), guard: newGuard(o),
 	}
 }
 

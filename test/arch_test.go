@@ -45,7 +45,7 @@ var layers = []struct {
 	{"order", []string{"queue"}},
 	{"order/pgstore", []string{"order", "outbox", "queue"}},
 	{"outbox", nil},
-	{"api", []string{"api/jsonbody", "api/problem", "api/spec", "credential", "draw", "internal/clientip", "order", "queue", "room"}},
+	{"api", []string{"api/jsonbody", "api/problem", "api/spec", "credential", "draw", "internal/clientip", "order", "queue", "ratelimit", "room"}},
 	{"api/jsonbody", []string{"api/problem"}},
 	{"api/problem", nil},
 	{"api/spec", []string{"queue"}},
@@ -55,7 +55,7 @@ var layers = []struct {
 	{"migrations", []string{"internal/pooler"}},
 	{"internal/cli", []string{"api/problem", "api/spec", "draw", "internal/config", "room"}},
 	{"internal/clientip", nil},
-	{"internal/config", nil},
+	{"internal/config", []string{"ratelimit"}},
 	{"internal/devstack", nil},
 	{"internal/doctor", []string{"admin", "credential", "internal/config", "internal/pooler", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
 	{"internal/pooler", nil},

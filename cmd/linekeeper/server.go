@@ -212,6 +212,7 @@ func (s *server) publicHandler() (*api.API, http.Handler) {
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
 		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
+		Limits:       s.limits(),
 		CookieSecure: s.conf.CookieSecure, Middleware: s.middleware(),
 	})
 	return a, a.Handler()

@@ -27,6 +27,8 @@ type Metrics struct {
 	outbox   outbox
 	redis    redisMetrics
 	http     httpMetrics
+
+	decisions *prometheus.CounterVec
 }
 
 // limits is one limit for each label of free words.
@@ -52,6 +54,8 @@ func New(version string) *Metrics {
 		outbox: newOutbox(f),
 		redis:  newRedisMetrics(f),
 		http:   newHTTPMetrics(f),
+
+		decisions: newDecisions(f),
 	}
 	m.view = newRoomViews(m.rooms, m.words.state)
 	registry.MustRegister(m.view)

@@ -36,6 +36,7 @@ func exercise(m *telemetry.Metrics) {
 	m.SetBatchInForce("r", 20, "bad")
 	m.Waited("r", 30*time.Second, 20*time.Second)
 	m.Waited("r", 300*time.Millisecond, 100*time.Millisecond) // both are a second
+	m.RateLimitDecision("enter-member", "sliding", "refused")()
 	m.OrderBegan()
 	m.OrderBegan()
 	m.OrderEnded("placed", 3*time.Millisecond)
@@ -85,6 +86,7 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 	} {
 		require.Equal(t, want, got[series], series)
 	}
+	require.Equal(t, "1", got[`ratelimit_decisions_total{algorithm="sliding",policy="enter-member",result="refused"}`])
 	require.Condition(t, func() bool {
 		return slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(s string) bool {
 			return strings.HasPrefix(s, "build_info{") && strings.Contains(s, `version="v1.2.3"`)
