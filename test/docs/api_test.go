@@ -76,7 +76,7 @@ func TestEveryMetricThatADocumentNamesExists(t *testing.T) {
 	t.Parallel()
 	metric := regexp.MustCompile(`\blinekeeper_([a-z_]+)\b`)
 	var source strings.Builder
-	for _, file := range []string{"http", "line", "metrics", "orders", "pools", "redis", "rooms", "scheduler"} {
+	for _, file := range []string{"http", "limits", "line", "metrics", "orders", "pools", "redis", "rooms", "scheduler"} {
 		source.WriteString(read(t, "internal/telemetry/"+file+".go"))
 	}
 	for _, file := range documents(t) {
