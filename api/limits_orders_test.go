@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -193,6 +194,30 @@ func TestWithoutRedisALimitNeitherRefusesNorDelays(t *testing.T) {
 		return err == nil && a.status == http.StatusCreated
 	})
 }
+
+// A Redis that hangs costs one request the time that a limit may take, and not each.
+func TestAHangingRedisIsNotAskedAboutLimitsByEverybody(t *testing.T) {
+	t.Parallel()
+	server := harness.RedisServer(t)
+	f, q := onRedis(t, server.Addr), &questions{}
+	f.rdb.AddHook(q)
+	f.limited(defaults(t))
+	_, entry := f.ready()
+	f.status(f.room)
+	server.Pause()
+	defer server.Resume()
+	before := q.limits.Load()
+	for range 3 {
+		ctx, hungUp := context.WithTimeout(t.Context(), askedFor)
+		_, err := f.try(ctx, "POST", "/v1/orders", body(`{"items":`+oneA+`}`), token(entry))
+		require.Error(t, err, "the claim hangs too")
+		hungUp()
+	}
+	require.Equal(t, int64(1), q.limits.Load()-before)
+}
+
+// askedFor is a little longer than a limit may take.
+const askedFor = 450 * time.Millisecond
 
 // alike is an answer without what is of one request alone.
 func (a answer) alike() string {

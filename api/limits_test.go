@@ -188,13 +188,16 @@ func TestNamedMembersAreLimitedByNameAlone(t *testing.T) {
 	f.post(header("X-Member-Id", "m1")).limitedBy("enter-member", "rate-limited")
 }
 
-// questions counts what a client sends to Redis.
-type questions struct{ n atomic.Int64 }
+// questions counts what a client sends to Redis, and apart what of it is about limits.
+type questions struct{ n, limits atomic.Int64 }
 
 func (q *questions) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (q *questions) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		q.n.Add(1)
+		if strings.Contains(fmt.Sprint(cmd.Args()...), ":limit:") {
+			q.limits.Add(1)
+		}
 		return next(ctx, cmd)
 	}
 }
