@@ -5,7 +5,7 @@
 // somebody who waits costs one round trip to Redis and no write; and that without an
 // answer of Redis nobody enters and nothing is ordered.
 //
-//	request -> identity (ticket | header) -> room view (cached 250 ms) -> line | orders
+//	request -> room view (cached 250 ms) -> identity (ticket | header) -> limits -> line | orders
 //
 // It holds no state of its own that matters: any process can answer any
 // request. It does not decide who comes next (the line's scripts do) nor

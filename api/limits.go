@@ -67,11 +67,11 @@ type guard struct {
 	polls                           *local[seat]
 	wrong                           *local[netip.Prefix]
 
-	trusted clientip.Trusted
-	named   bool         // members are who a trusted proxy says
-	began   time.Time    // asksFrom counts from here
-	asks    atomic.Int64 // from when Redis is asked again, a time.Duration
-	now     func() time.Time
+	trusted  clientip.Trusted
+	named    bool         // members are who a trusted proxy says
+	began    time.Time    // asksFrom counts from here
+	asksFrom atomic.Int64 // from when Redis is asked again, a time.Duration
+	now      func() time.Time
 }
 
 // policy is a limit that all processes share, and its name in headers and metrics.
@@ -136,7 +136,7 @@ func (p *policy) about(words ...string) []question {
 	h := sha256.New()
 	for _, w := range words {
 		h.Write([]byte(w))
-		h.Write([]byte{0}) // which no room and no address has in it; the member comes last
+		h.Write([]byte{0}) // which no room, grant or address has in it
 	}
 	return []question{{p, p.name + ":" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])}}
 }
@@ -197,14 +197,14 @@ func (g *guard) ask(ctx context.Context, w http.ResponseWriter, questions []ques
 var errNotAsked = errors.New("api: Redis is not asked about limits, it hangs")
 
 func (g *guard) count(ctx context.Context, q question) (ratelimit.Reply, error) {
-	if g.now().Sub(g.began) < time.Duration(g.asks.Load()) {
+	if g.now().Sub(g.began) < time.Duration(g.asksFrom.Load()) {
 		return ratelimit.Reply{}, errNotAsked
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	reply, err := q.shared.Allow(asking, q.key)
 	if err != nil && asking.Err() != nil && ctx.Err() == nil {
-		g.asks.Store(int64(g.now().Sub(g.began) + askPause))
+		g.asksFrom.Store(int64(g.now().Sub(g.began) + askPause))
 	}
 	return reply, err
 }
