@@ -18,7 +18,7 @@ type Local[K comparable] struct {
 	now   func() time.Time
 	began time.Time
 	seed  maphash.Seed
-	kept  recent[bucket]
+	kept  *recent[bucket]
 }
 
 // bucket is how full somebody's bucket was: parts of which one takes per, as in
@@ -35,9 +35,7 @@ func NewLocal[K comparable](l Limit, most int, now func() time.Time) *Local[K] {
 	if l.Algorithm != Token || l.N < 1 || l.Per < MinPer {
 		panic("ratelimit: a local limit is a token bucket, not " + l.String())
 	}
-	local := &Local[K]{limit: l, now: now, began: now(), seed: maphash.MakeSeed()}
-	local.kept.most = most
-	return local
+	return &Local[K]{limit: l, now: now, began: now(), seed: maphash.MakeSeed(), kept: newRecent[bucket](most)}
 }
 
 // Allow asks for one more under key, and counts it if it is allowed.

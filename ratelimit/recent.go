@@ -8,8 +8,16 @@ import (
 // recent remembers something of a bounded number of keys, by their hashes; those
 // that were quiet longest are forgotten first.
 type recent[V any] struct {
-	most   int // keys, at once
 	shards [shards]shard[V]
+}
+
+// newRecent remembers up to most keys.
+func newRecent[V any](most int) *recent[V] {
+	r := &recent[V]{}
+	for i := range r.shards {
+		r.shards[i].most = max(1, most/2/shards)
+	}
+	return r
 }
 
 const shards = 64
@@ -24,11 +32,7 @@ type shard[V any] struct {
 }
 
 // shard returns the one that hash belongs to.
-func (r *recent[V]) shard(hash uint64) *shard[V] {
-	s := &r.shards[hash%shards]
-	s.most = max(1, r.most/2/shards)
-	return s
-}
+func (r *recent[V]) shard(hash uint64) *shard[V] { return &r.shards[hash%shards] }
 
 // get is for who holds the lock.
 func (s *shard[V]) get(hash uint64) (V, bool) {

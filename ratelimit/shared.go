@@ -23,7 +23,7 @@ type Shared struct {
 	now     func() time.Time
 	began   time.Time
 	seed    maphash.Seed
-	waiting recent[wait]
+	waiting *recent[wait]
 }
 
 // wait is until when nobody needs to be asked, and, reckoned from when the answer
@@ -34,9 +34,7 @@ type wait struct{ until, next, reset time.Duration }
 // NewShared returns the limit l, counted by limiter, that remembers up to most
 // keys. now has to have a monotonic clock, as time.Now does.
 func NewShared(limiter *Limiter, l Limit, most int, now func() time.Time) *Shared {
-	s := &Shared{limiter: limiter, limit: l, now: now, began: now(), seed: maphash.MakeSeed()}
-	s.waiting.most = most
-	return s
+	return &Shared{limiter: limiter, limit: l, now: now, began: now(), seed: maphash.MakeSeed(), waiting: newRecent[wait](most)}
 }
 
 // Limit is the limit.

@@ -118,6 +118,29 @@ func TestAWaitIsReckonedFromBeforeTheQuestion(t *testing.T) {
 	require.True(t, r.Allowed, "whom Redis would let through was refused from memory")
 }
 
+func TestManyAtOnceShareWhatAProcessRemembers(t *testing.T) {
+	t.Parallel()
+	l := Limit{Token, 25, time.Hour}
+	shared, local := NewShared(New(harness.Redis(t), unique(t)), l, 1000, time.Now), NewLocal[string](l, 1000, time.Now)
+	var allowed, here atomic.Int64
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 20 {
+				if r, err := shared.Allow(context.Background(), "ann"); err == nil && r.Allowed {
+					allowed.Add(1)
+				}
+				if local.Allow("ann").Allowed {
+					here.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 25, allowed.Load())
+	require.EqualValues(t, 25, here.Load())
+}
+
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
