@@ -150,7 +150,7 @@ type Options struct {
 // server has the handlers. Between calls it keeps nothing but who has failed.
 type server struct {
 	Options
-	failures *ratelimit.Local
+	failures *ratelimit.Local[string]
 }
 
 // callTimeout is above any lock wait that Postgres allows, and bounds what an

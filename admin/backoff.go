@@ -23,8 +23,8 @@ const (
 	failedLimited = "limited" // 429: one of too many of its address
 )
 
-func newFailures() *ratelimit.Local {
-	return ratelimit.NewLocal(failuresLimit, failingAddresses, time.Now)
+func newFailures() *ratelimit.Local[string] {
+	return ratelimit.NewLocal[string](failuresLimit, failingAddresses, time.Now)
 }
 
 // unknown answers who could not be told. Too many of them from one address are

@@ -169,9 +169,9 @@ func TestAllProblemsOfAPatchAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
 	f.create("sale")
-	a := f.call("operator", "PATCH", "/admin/v1/rooms/sale", `{"batchSize":0,"lanes":[{"name":"a","weight":0}],"fail":"open","speed":9}`, headers{"If-Match": "*"})
+	a := f.call("operator", "PATCH", "/admin/v1/rooms/sale", `{"batchSize":0,"lanes":[{"name":"a","weight":0}],"fail":"maybe","speed":9}`, headers{"If-Match": "*"})
 	f.refused(a, 422, "invalid-settings")
-	require.Equal(t, []string{"batchSize", "lanes[0].weight", "fail", "speed"}, a.fields())
+	require.Equal(t, []string{"batchSize", "fail", "lanes[0].weight", "speed"}, a.fields())
 
 	a = f.call("admin", "POST", "/admin/v1/rooms", `{"name":"NO","settings":{"batchSize":0}}`)
 	f.refused(a, 422, "invalid-settings")

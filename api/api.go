@@ -5,7 +5,7 @@
 // somebody who waits costs one round trip to Redis and no write; and that without an
 // answer of Redis nobody enters and nothing is ordered.
 //
-//	request -> identity (ticket | header) -> room view (cached 250 ms) -> line | orders
+//	request -> room view (cached 250 ms) -> identity (ticket | header) -> limits -> line | orders
 //
 // It holds no state of its own that matters: any process can answer any
 // request. It does not decide who comes next (the line's scripts do) nor
@@ -140,6 +140,8 @@ type Options struct {
 	// Challenges judges what newcomers of rooms with an outside challenge show; nil:
 	// those rooms take nobody new.
 	Challenges Challenges
+	// Limits are how often people may do what.
+	Limits Limits
 	// CookieSecure sets cookies for https alone.
 	CookieSecure bool
 	// Origins are those whose pages may call the API from a browser, each as a
@@ -161,6 +163,7 @@ type API struct {
 	kept    *exclusions
 	all     []screen // in the order in which they cost us more
 	failing *failing
+	guard   *guard
 }
 
 // New returns an API of these parts.
@@ -174,7 +177,7 @@ func New(o Options) *API {
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
-		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o),
+		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o), guard: newGuard(o),
 	}
 }
 

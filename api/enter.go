@@ -38,6 +38,16 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	if v.settings.EnterNeedsTicket && !c.hasTicket && len(a.screens(v)) == 0 {
 		return a.ticketFirst(w, r, c, v)
 	}
+	wait, err := a.guard.enter(w, r, c, v)
+	if err != nil {
+		return err
+	}
+	return later(a.enterAs(w, r, c, v), wait)
+}
+
+// enterAs is enter for a caller who may.
+func (a *API) enterAs(w http.ResponseWriter, r *http.Request, c caller, v *view) error {
+	name := v.Room
 	st, err := a.take(r, &c, v)
 	if a.Observer.Entered != nil {
 		a.Observer.Entered(name, entered(st, err))

@@ -51,6 +51,9 @@ var answers = []struct {
 	{errListsBusy, "rate-limited", 2 * time.Second},
 
 	{errBlocked, "member-blocked", 0},
+	{errTooMany, "rate-limited", time.Second}, // or longer: the error says
+	{errPollTooFast, "poll-too-fast", time.Second},
+
 	{queue.ErrNotOpen, "room-not-open", 0},
 	{queue.ErrClosed, "room-closed", 0},
 	{queue.ErrSoldOut, "room-sold-out", 0},
@@ -85,7 +88,8 @@ func (a *API) handle(h handler) http.HandlerFunc {
 		if err == nil {
 			return
 		}
-		p := a.problem(r.Context(), err)
+		err = a.guard.judged(w, r, err)
+		p := patient(a.problem(r.Context(), err), err)
 		if p.Status == http.StatusInternalServerError {
 			a.Log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", problem.RequestID(r), "err", err)
 		}

@@ -40,6 +40,16 @@ func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Items = items(body.Items)
+	wait, err := a.guard.place(w, r, g)
+	if err != nil {
+		return err
+	}
+	return later(a.placeFor(w, r, req, v), wait)
+}
+
+// placeFor is placeOrder for who may order.
+func (a *API) placeFor(w http.ResponseWriter, r *http.Request, req order.Request, v *view) error {
+	g := req.Grant
 	attempt := a.healths.begin(v, g)
 	placed, err := a.Orders.Place(r.Context(), req)
 	attempt.end(placed, err)

@@ -22,7 +22,7 @@ import (
 type passes struct {
 	mu         sync.Mutex
 	limit      ratelimit.Limit
-	bucket     *ratelimit.Local
+	bucket     *ratelimit.Local[string]
 	young, old map[string]struct{} // grants
 	turned     time.Time
 }
@@ -36,7 +36,7 @@ func (p *passes) allow(v *view) (bool, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if limit := (ratelimit.Limit{Algorithm: ratelimit.Token, N: v.Rules.Batch, Per: v.Rules.Interval}); p.bucket == nil || p.limit != limit {
-		p.limit, p.bucket = limit, ratelimit.NewLocal(limit, 1, time.Now)
+		p.limit, p.bucket = limit, ratelimit.NewLocal[string](limit, 1, time.Now)
 	}
 	r := p.bucket.Allow(v.Room)
 	return r.Allowed, r.RetryAfter

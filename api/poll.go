@@ -23,6 +23,9 @@ func (a *API) poll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := a.guard.poll(w, name, c); err != nil {
+		return err
+	}
 	st, err := a.where(r, c, v)
 	if err != nil {
 		return err

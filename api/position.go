@@ -18,6 +18,7 @@ import (
 // and a new ticket if theirs does not say where they stand, or ages.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, c caller, v *view, st queue.Standing) error {
 	p := position(v, st)
+	a.guard.pace(&p)
 	if p.EstimatedWaitSeconds != nil {
 		a.waits.promised(v.Room, st.Place.Score, p.ServerTime, time.Duration(*p.EstimatedWaitSeconds)*time.Second)
 	}

@@ -55,8 +55,35 @@ func Parse(text string) (Limit, error) {
 	return l, nil
 }
 
-// String writes a limit as Parse reads it.
-func (l Limit) String() string { return fmt.Sprintf("%s:%d/%s", l.Algorithm, l.N, short(l.Per)) }
+// none is how no limit at all is written.
+const none = "off"
+
+// Off tells whether l is the zero value, which limits nothing.
+func (l Limit) Off() bool { return l == Limit{} }
+
+// UnmarshalText reads a setting: what Parse reads, or "off".
+func (l *Limit) UnmarshalText(text []byte) error {
+	if string(text) == none {
+		*l = Limit{}
+		return nil
+	}
+	read, err := Parse(string(text))
+	if err == nil {
+		*l = read
+	}
+	return err
+}
+
+// MarshalText is String.
+func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// String writes a limit as UnmarshalText reads it.
+func (l Limit) String() string {
+	if l.Off() {
+		return none
+	}
+	return fmt.Sprintf("%s:%d/%s", l.Algorithm, l.N, short(l.Per))
+}
 
 // short is a duration without the zeros at its end: 1m, not 1m0s.
 func short(d time.Duration) string {
@@ -84,6 +111,6 @@ type Reply struct {
 	Allowed    bool
 	Limit      int           // N
 	Remaining  int           // how many more would be allowed at this moment
-	RetryAfter time.Duration // until one is allowed again; 0 where one was
+	RetryAfter time.Duration // until one more is allowed; 0 while some remain
 	Reset      time.Duration // until as many are allowed as after a long pause
 }

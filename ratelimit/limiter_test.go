@@ -65,7 +65,7 @@ func TestTheLocalBucketKeepsWhatAllPromise(t *testing.T) {
 		require.NoError(t, err)
 		for _, p := range suite {
 			now := epoch
-			local := NewLocal(l, 1000, func() time.Time { return now })
+			local := NewLocal[string](l, 1000, func() time.Time { return now })
 			ask := func(at time.Time) Reply {
 				now = at
 				return local.Allow("ann")
@@ -86,7 +86,7 @@ func TestTheLocalBucketAnswersAsTheOneInRedis(t *testing.T) {
 		l, err := Parse("token:" + text)
 		require.NoError(t, err)
 		now := epoch
-		local, shared := NewLocal(l, 1000, func() time.Time { return now }), next(l)
+		local, shared := NewLocal[string](l, 1000, func() time.Time { return now }), next(l)
 		for _, at := range trace(l, rnd) {
 			now = at
 			require.Equal(t, shared(at), local.Allow("ann"), "%s at %s", l, at)
@@ -156,10 +156,10 @@ func TestAFullRedisIsAnErrorAndDecidesNothing(t *testing.T) {
 func TestTheLocalBucketIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Limit{Token, 3, time.Second}
-		local := NewLocal(l, 10_000, time.Now)
+		local := NewLocal[string](l, 10_000, time.Now)
 		count := func() (n int) {
-			for i := range local.shards {
-				n += len(local.shards[i].young) + len(local.shards[i].old)
+			for i := range local.kept.shards {
+				n += len(local.kept.shards[i].young) + len(local.kept.shards[i].old)
 			}
 			return n
 		}
@@ -207,7 +207,7 @@ func TestLimitsAreReadAsTheyAreWritten(t *testing.T) {
 }
 
 func BenchmarkLocal(b *testing.B) {
-	local := NewLocal(Limit{Token, 3, time.Second}, 1_000_000, time.Now)
+	local := NewLocal[string](Limit{Token, 3, time.Second}, 1_000_000, time.Now)
 	keys := make([]string, 100_000)
 	for i := range keys {
 		keys[i] = fmt.Sprint("member", i)

@@ -23,6 +23,7 @@ var epoch = time.UnixMicro(1_800_000_000_000_000)
 var suite = []promise{
 	{"no window has more than the algorithm promises", windowsAreKept},
 	{"whoever waits as long as told is let through, and not sooner", retryAfterIsExact},
+	{"the last one is told when there is another", lastIsTold},
 	{"remaining is how many more would be let through", remainingIsExact},
 	{"after reset it is as after a long pause", resetIsExact},
 	{"what is refused costs nothing", refusalsAreFree},
@@ -93,8 +94,8 @@ func exhaust(l Limit, ask subject, at time.Time) (Reply, error) {
 		if !r.Allowed {
 			return r, nil
 		}
-		if r.RetryAfter != 0 {
-			return r, fmt.Errorf("was let through and told to wait %s", r.RetryAfter)
+		if r.RetryAfter != 0 && r.Remaining > 0 {
+			return r, fmt.Errorf("%d remain, and was told to wait %s", r.Remaining, r.RetryAfter)
 		}
 	}
 	return Reply{}, fmt.Errorf("more than %d were let through at one moment", 2*l.N)
@@ -118,6 +119,24 @@ func retryAfterIsExact(l Limit, ask subject, rnd *rand.Rand) error {
 		if got := ask(at); !got.Allowed {
 			return fmt.Errorf("waited %s as told, and was refused again: %+v", r.RetryAfter, got)
 		}
+	}
+	return nil
+}
+
+func lastIsTold(l Limit, ask subject, rnd *rand.Rand) error {
+	at := epoch.Add(time.Duration(rnd.Int64N(int64(l.Per)))).Truncate(time.Microsecond)
+	for range 6 {
+		r := ask(at)
+		for i := 0; i < 20*l.N && r.Remaining > 0; i, r = i+1, ask(at) {
+			at = at.Add(time.Duration(rnd.Int64N(int64(l.Per)/int64(2*l.N) + 1))).Truncate(time.Microsecond)
+		}
+		if !r.Allowed || r.RetryAfter <= 0 {
+			return fmt.Errorf("the last one was answered %+v", r)
+		}
+		if ask(at.Add(r.RetryAfter - time.Microsecond)).Allowed {
+			return fmt.Errorf("was told to wait %s, and let through before", r.RetryAfter)
+		}
+		at = at.Add(r.RetryAfter)
 	}
 	return nil
 }

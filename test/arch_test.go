@@ -58,7 +58,7 @@ var layers = []struct {
 	{"internal/cli", []string{"api/problem", "api/spec", "draw", "internal/config", "room"}},
 	{"internal/breaker", nil},
 	{"internal/clientip", nil},
-	{"internal/config", nil},
+	{"internal/config", []string{"ratelimit"}},
 	{"internal/devstack", nil},
 	{"internal/doctor", []string{"admin", "credential", "internal/config", "internal/pooler", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
 	{"internal/pooler", nil},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -33,10 +34,10 @@ func (d *dev) crowd(ctx context.Context, api string) {
 	d.say("letting %d shoppers in ...", d.Crowd)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for range d.Crowd {
+	for i := range d.Crowd {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				c.shop(ctx)
+				c.from(i).shop(ctx)
 			}
 		})
 	}
@@ -47,8 +48,20 @@ func (d *dev) crowd(ctx context.Context, api string) {
 	}
 }
 
+// shopper is one of the crowd.
+type shopper struct {
+	*crowd
+	address string
+}
+
+// from is the shopper who has address number i of the network that is set aside
+// for benchmarks (RFC 2544): a crowd is not one client to who limits by address.
+func (c *crowd) from(i int) shopper {
+	return shopper{c, fmt.Sprintf("198.%d.%d.%d", 18+i>>16&1, i>>8&255, i&255)}
+}
+
 // shop is one shopper's way through.
-func (c *crowd) shop(ctx context.Context) {
+func (c shopper) shop(ctx context.Context) {
 	p, ok := c.position(ctx, http.MethodPost, "/v1/rooms/default/entries", "")
 	if !ok {
 		sleep(ctx, 2*time.Second)
@@ -72,7 +85,7 @@ func (c *crowd) shop(ctx context.Context) {
 	}
 }
 
-func (c *crowd) position(ctx context.Context, method, path, ticket string) (p spec.Position, ok bool) {
+func (c shopper) position(ctx context.Context, method, path, ticket string) (p spec.Position, ok bool) {
 	status, body := c.send(ctx, method, path, "X-Queue-Ticket", ticket, "")
 	if status != http.StatusOK && status != http.StatusCreated {
 		c.turnedOff.Add(1)
@@ -84,17 +97,18 @@ func (c *crowd) position(ctx context.Context, method, path, ticket string) (p sp
 	return p, true
 }
 
-func (c *crowd) order(ctx context.Context, token string) bool {
+func (c shopper) order(ctx context.Context, token string) bool {
 	status, _ := c.send(ctx, http.MethodPost, "/v1/orders", "X-Entry-Token", token, `{"items":[{"sku":"demo","quantity":1}]}`)
 	return status == http.StatusCreated || status == http.StatusOK
 }
 
 // send returns status 0 where there was no answer.
-func (c *crowd) send(ctx context.Context, method, path, header, credential, body string) (int, []byte) {
+func (c shopper) send(ctx context.Context, method, path, header, credential, body string) (int, []byte) {
 	req, err := http.NewRequestWithContext(ctx, method, c.api+path, strings.NewReader(body))
 	if err != nil {
 		return 0, nil
 	}
+	req.Header.Set("X-Forwarded-For", c.address)
 	if credential != "" {
 		req.Header.Set(header, credential)
 	}

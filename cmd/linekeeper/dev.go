@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ import (
 type devCmd struct {
 	LogLevel       slog.Level `env:"LINEKEEPER_LOG_LEVEL" default:"warn" help:"Least level that is logged: debug, info, warn or error."`
 	LogTransitions bool       `env:"LINEKEEPER_LOG_TRANSITIONS" default:"false" negatable:"" help:"Log one line for every change of a member's state."`
+	config.Limits
 
 	Dir         string `default:".linekeeper" help:"Where data, keys and the admin token are kept between runs."`
 	Listen      string `env:"LINEKEEPER_LISTEN" default:"127.0.0.1:8080" help:"Address of the public API."`
@@ -35,6 +37,9 @@ type devCmd struct {
 
 // devPorts are where the private servers listen, if nothing else does.
 const devRedisPort, devPostgresPort = 16379, 15432
+
+// thisMachine are the addresses of this machine alone.
+var thisMachine = config.Prefixes{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
 // dev is a running development stack.
 type dev struct {
@@ -180,6 +185,7 @@ func (d *dev) serve(ctx context.Context) error {
 	c := d.conf
 	c.LogLevel, c.LogTransitions, c.Listen, c.AdminListen = d.LogLevel, d.LogTransitions, d.Listen, d.AdminListen
 	c.KeyPrefix, c.Roles = "linekeeper", config.RoleAPI|config.RoleScheduler|config.RoleRelay
+	c.Limits, c.TrustedProxies = d.Limits, thisMachine // a crowd of this machine shows an address for each
 	c.Identity, c.LeaderTTL = config.IdentityTicket, 5*time.Second
 	log := telemetry.Logger(d.std.err, d.LogLevel)
 	redis.SetLogger(redisLog{log})

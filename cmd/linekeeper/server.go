@@ -216,6 +216,7 @@ func (s *server) publicHandler() (*api.API, http.Handler) {
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
 		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
 		Challenges: challenges(s.conf.Challenge), CookieSecure: s.conf.CookieSecure, Origins: s.conf.CORSOrigins,
+		Limits:     s.limits(),
 		Middleware: append(s.middleware(), breaker.Requests), // operators see for themselves
 	})
 	return a, a.Handler()

@@ -30,7 +30,7 @@ sleep 2
 POSITION=$(curl -s -H "X-Queue-Ticket: $TICKET" "$API/v1/rooms/default/entries/me"); echo "$POSITION"
 TOKEN=$(echo "$POSITION" | sed -n 's/.*"entryToken":"\([^"]*\)".*/\1/p')
 
-# Order: 201, and the order; again: 200, and the same order.
+# Order: 201, and the order; again, 6 seconds later: 200, and the same order.
 curl -s -X POST -H "X-Entry-Token: $TOKEN" -H 'Content-Type: application/json' \
   -d '{"items":[{"sku":"demo","quantity":1}]}' "$API/v1/orders"; echo
 

@@ -46,6 +46,7 @@ func (p Process) CheckValues() error {
 	ps.join(p.Redis.values())
 	ps.join(p.Database.values())
 	ps.join(p.Challenge.values())
+	ps.join(p.Limits.Check())
 	p.checkListeners(&ps)
 	p.checkIdentity(&ps)
 	if p.LeaderTTL != 0 && (p.LeaderTTL < minLeaderTTL || p.LeaderTTL > maxLeaderTTL) {

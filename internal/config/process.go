@@ -54,6 +54,7 @@ type Process struct {
 	Database
 	Log
 	Challenge
+	Limits
 
 	Listen         string        `env:"LINEKEEPER_LISTEN" default:":8080" help:"Address of the public API."`
 	AdminListen    string        `env:"LINEKEEPER_ADMIN_LISTEN" default:"127.0.0.1:8081" help:"Address of the operators' API and of /metrics. Beyond loopback it needs admin tokens."`

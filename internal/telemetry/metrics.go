@@ -29,6 +29,8 @@ type Metrics struct {
 	http     httpMetrics
 	access   access
 	outage   outage
+
+	decisions *prometheus.CounterVec
 }
 
 // limits is one limit for each label of free words.
@@ -56,6 +58,8 @@ func New(version string) *Metrics {
 		http:   newHTTPMetrics(f),
 		access: newAccess(f),
 		outage: newOutage(f),
+
+		decisions: newDecisions(f),
 	}
 	m.view = newRoomViews(m.rooms, m.words.state)
 	registry.MustRegister(m.view)

@@ -39,6 +39,7 @@ func exercise(m *telemetry.Metrics) {
 	m.SetBreaker("redis", 2)
 	m.FailedOpen("r", true)
 	m.PassedOpen("r")
+	m.RateLimitDecision("enter-member", "sliding", "refused")()
 	m.OrderBegan()
 	m.OrderBegan()
 	m.OrderEnded("placed", 3*time.Millisecond)
@@ -91,6 +92,7 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 	} {
 		require.Equal(t, want, got[series], series)
 	}
+	require.Equal(t, "1", got[`ratelimit_decisions_total{algorithm="sliding",policy="enter-member",result="refused"}`])
 	require.Condition(t, func() bool {
 		return slices.ContainsFunc(slices.Collect(maps.Keys(got)), func(s string) bool {
 			return strings.HasPrefix(s, "build_info{") && strings.Contains(s, `version="v1.2.3"`)

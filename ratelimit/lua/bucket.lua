@@ -15,4 +15,4 @@ end
 parts = parts - per
 local reset = math.ceil((full - parts) / n)
 call('SET', key, f(now) .. ' ' .. f(parts), 'PX', ttl(reset))
-return { 1, math.floor(parts / per), 0, reset }
+return { 1, math.floor(parts / per), parts < per and math.ceil((per - parts) / n) or 0, reset }

@@ -9,4 +9,4 @@ if start ~= this then had = 0 end
 local left = this + per - now
 if had >= n then return { 0, 0, left, left } end
 call('SET', key, f(this) .. ' ' .. f(had + 1), 'PX', ttl(left))
-return { 1, n - had - 1, 0, left }
+return { 1, n - had - 1, had + 1 < n and 0 or left, left }

@@ -2,7 +2,7 @@
 --
 -- KEYS: 1 the count  ARGV: 1 now (tests alone; '' is the clock of Redis)  2 n  3 per  4 depth:
 -- how many can be let through at once. Times are whole microseconds.
--- Returns: allowed 1 or 0, remaining, retry after, reset. All that is compared is
+-- Returns: allowed 1 or 0, remaining, retry after (0 while some remain), reset. All that is compared is
 -- a whole number below 2^53, so nothing is rounded.
 local key, n, per, depth = KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local call = redis.call

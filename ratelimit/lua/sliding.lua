@@ -16,4 +16,4 @@ if had >= n then
 end
 call('RPUSH', key, f(now))
 call('PEXPIRE', key, ttl(per))
-return { 1, n - had - 1, 0, per }
+return { 1, n - had - 1, had + 1 < n and 0 or (oldest or now) + per - now, per }

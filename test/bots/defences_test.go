@@ -3,7 +3,6 @@ package bots
 import (
 	"time"
 
-	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/room"
 )
 
@@ -14,7 +13,7 @@ const lobby = 5 * time.Minute
 type defence struct {
 	name     string
 	settings func(*room.Settings)
-	options  func(*api.Options)
+	limits   bool // those that are on by default
 	lobby    bool // people come over the time of the lobby
 }
 
@@ -46,6 +45,8 @@ func both(first, second func(*room.Settings)) func(*room.Settings) {
 var defences = []defence{
 	{name: "none"},
 	{name: "`enterNeedsTicket`", settings: func(s *room.Settings) { s.EnterNeedsTicket = true }},
+	{name: "the limits that are on by default", limits: true},
+	{name: "the limits and `enterNeedsTicket`", limits: true, settings: func(s *room.Settings) { s.EnterNeedsTicket = true }},
 	{name: "proof of work, 18 bits", settings: works(18, 0)},
 	{name: "proof of work, 20 bits", settings: works(20, 0)},
 	{name: "proof of work, 22 bits", settings: works(22, 0)},

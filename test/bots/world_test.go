@@ -26,6 +26,7 @@ import (
 	orderstore "github.com/linekeeper/linekeeper/order/pgstore"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/queue/redisstore"
+	"github.com/linekeeper/linekeeper/ratelimit"
 	"github.com/linekeeper/linekeeper/room"
 	roomstore "github.com/linekeeper/linekeeper/room/pgstore"
 	"github.com/linekeeper/linekeeper/test/harness"
@@ -76,7 +77,8 @@ func open(t *testing.T, d defence, c crowd) *world {
 	rdb, db := harness.Redis(t), harness.Database(t)
 	id := uuid.NewString()
 	w := &world{T: t, room: "sale-" + id[:8], prefix: "bots-" + id, rdb: rdb, bots: map[string]bool{}, dice: rand.New(rand.NewPCG(1, 2))}
-	line := redisstore.New(rdb, w.prefix, redisstore.WithClock(func() time.Time { return start.Add(time.Duration(w.clock.Load())) }))
+	now := func() time.Time { return start.Add(time.Duration(w.clock.Load())) }
+	line := redisstore.New(rdb, w.prefix, redisstore.WithClock(now))
 	rooms, orders := roomstore.New(db), orderstore.New(db, orderstore.Options{})
 	settings := room.Defaults()
 	settings.MaxWaiting = 1_000_000
@@ -100,8 +102,14 @@ func open(t *testing.T, d defence, c crowd) *world {
 		Challenges: siteverify.Start(t).Client,
 		Trusted:    clientip.Trusted{netip.MustParsePrefix("127.0.0.0/8")}, // each actor says its address
 	}
-	if d.options != nil {
-		d.options(&o)
+	if d.limits {
+		sliding := func(n int) ratelimit.Limit {
+			return ratelimit.Limit{Algorithm: ratelimit.Sliding, N: n, Per: time.Minute}
+		}
+		o.Limits = api.Limits{
+			EnterAddress: sliding(60), EnterNetwork: sliding(600), EnterMember: sliding(10),
+			Counts: ratelimit.New(rdb, w.prefix, ratelimit.WithClock(now)), Now: now,
+		}
 	}
 	server := httptest.NewServer(api.New(o).Handler())
 	t.Cleanup(server.Close)

@@ -36,6 +36,10 @@ func TestTheUserOfRedisHasTheCommandsOfTheScriptsAndNoOther(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(root, "queue/redisstore/lua/*.lua"))
 	require.NoError(t, err)
+	limits, err := filepath.Glob(filepath.Join(root, "ratelimit/lua/*.lua"))
+	require.NoError(t, err)
+	require.NotEmpty(t, limits)
+	files = append(files, limits...)
 	require.Greater(t, len(files), 10)
 	for _, file := range files {
 		text, err := os.ReadFile(file)

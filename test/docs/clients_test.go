@@ -61,7 +61,7 @@ func (f *front) before(call string, n int) (problem.Problem, bool) {
 	case call == "GET me" && n == 1:
 		return problem.New("unavailable").WithRetryAfter(time.Second), true
 	case call == "POST orders" && n == 2:
-		return problem.New("order-in-progress").WithRetryAfter(time.Second), true
+		return problem.New("order-in-progress").WithRetryAfter(6 * time.Second), true // as the limit of orders has it
 	}
 	return problem.Problem{}, false
 }

@@ -160,11 +160,11 @@ func TestDevRunsInAnEmptyDirectoryAndKeepsItsDataForTheNextRun(t *testing.T) {
 func TestDevWithRedisInMemorySaysSoAndServesACrowd(t *testing.T) {
 	t.Parallel()
 	needsDevParts(t)
-	p, block := dev(t, emptyDir(t), "--redis", "memory", "--crowd", "3")
+	p, block := dev(t, emptyDir(t), "--redis", "memory", "--crowd", "100")
 	require.Contains(t, p.out.String(), "NOT DURABLE")
 	paste(t, block)
-	harness.Eventually(t, patience, "the crowd orders", func() bool {
-		return regexp.MustCompile(`crowd: .* [1-9]\d* orders placed`).MatchString(p.out.String())
+	harness.Eventually(t, patience, "the crowd orders, and is not taken for one client", func() bool {
+		return regexp.MustCompile(`crowd: .* \d{3,} orders placed, 0 turned away`).MatchString(p.out.String())
 	})
 	started := descendants(p.cmd.Process.Pid)
 	p.signal(syscall.SIGINT)

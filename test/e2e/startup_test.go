@@ -31,11 +31,13 @@ func TestEveryWrongSettingIsToldAtOnceAndNothingIsStarted(t *testing.T) {
 		"LINEKEEPER_IDENTITY=header",
 		"LINEKEEPER_KEY_PREFIX={x}",
 		"LINEKEEPER_LISTEN=nowhere",
+		"LINEKEEPER_LIMIT_ENTER_ADDRESS=many",
+		"LINEKEEPER_LIMIT_POLL_MEMBER=fixed:3/1s",
 		"LINEKEEPER_KEYS=k1:" + secret,
 		"LINEKEEPER_ADMIN_TOKENS=ops:emperor:12",
 	}, "serve")
 	require.Equal(t, 2, code)
-	for _, setting := range []string{"REDIS_URL", "DATABASE_URL", "LEADER_TTL", "ROLES", "IDENTITY", "KEY_PREFIX", "LISTEN", "KEYS", "ADMIN_TOKENS"} {
+	for _, setting := range []string{"REDIS_URL", "DATABASE_URL", "LEADER_TTL", "ROLES", "IDENTITY", "KEY_PREFIX", "LISTEN", "KEYS", "ADMIN_TOKENS", "LIMIT_ENTER_ADDRESS", "LIMIT_POLL_MEMBER"} {
 		require.Contains(t, said, "LINEKEEPER_"+setting, "not all that is wrong is told")
 	}
 	require.NotContains(t, said, secret, "a bad key must not be repeated")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,7 +144,7 @@ func (w *world) settings(more ...string) []string {
 		"LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0",
 		"LINEKEEPER_LEADER_TTL=2s",
 		"LINEKEEPER_SHUTDOWN_DELAY=0s",
-	}, more...)
+	}, slices.Concat(harness.Unlimited, more)...) // a test asks as a crowd, from one address
 }
 
 // start adds a process to the deployment, with more settings than the usual.

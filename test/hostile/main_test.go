@@ -49,11 +49,11 @@ func openShop(t *testing.T, n int) *shop {
 	_, err = pgstore.New(harness.Database(t)).Create(t.Context(), roomName, settings, room.Actor{Name: "test"})
 	require.NoError(t, err)
 
-	p, err := fault.StartProcess(binary, []string{
+	p, err := fault.StartProcess(binary, append([]string{
 		"LINEKEEPER_REDIS_URL=" + urlOf(harness.Redis(t).Options()), "LINEKEEPER_DATABASE_URL=" + harness.DSN(t),
 		fmt.Sprintf("LINEKEEPER_KEY_PREFIX=hostile%x", rand.Uint32()), "LINEKEEPER_KEYS=" + credential.GenerateKey(),
 		"LINEKEEPER_LISTEN=127.0.0.1:0", "LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0", "LINEKEEPER_LEADER_TTL=2s", "LINEKEEPER_SHUTDOWN_DELAY=0s",
-	}, "serve")
+	}, harness.Unlimited...), "serve")
 	require.NoError(t, err)
 	s := &shop{Process: p, t: t, client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	t.Cleanup(s.close)

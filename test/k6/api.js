@@ -12,9 +12,11 @@ const json = { 'Content-Type': 'application/json' };
 const items = JSON.stringify({ items: [{ sku, quantity: 1 }] });
 
 // Addresses of the network that is set aside for benchmarks (RFC 2544), one for
-// each virtual user: whoever limits by address sees a crowd and not one client.
+// each virtual user, and for each try of an intruder: whoever limits by address
+// sees a crowd and not one client.
 function address() {
-  const n = exec.vu.idInTest;
+  const intruder = exec.scenario.name === 'intruders';
+  const n = intruder ? 65536 + (exec.scenario.iterationInTest & 65535) : exec.vu.idInTest & 65535;
   return `198.${18 + ((n >> 16) & 1)}.${(n >> 8) & 255}.${n & 255}`;
 }
 
@@ -94,5 +96,5 @@ export const answered = (call) => insist(call).pop();
 // pause is how long an answer asks to wait, in seconds.
 function pause(response) {
   const after = Number(response.headers['Retry-After'] || 1);
-  return Math.min(after, 5) * (1 + 0.2 * Math.random()); // so that not all come back at once
+  return Math.min(after, 10) * (1 + 0.2 * Math.random()); // so that not all come back at once
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/test/fault"
+	"github.com/linekeeper/linekeeper/test/harness"
 )
 
 // station is where one process after the other runs: when one has died, the
@@ -58,9 +59,9 @@ func (s *station) settings() []string {
 	defer s.mu.Unlock()
 	u, _ := url.Parse(s.f.db.DSN()) // parsed once before
 	u.Host = s.postgres.Addr()
-	own := []string{"LINEKEEPER_IDENTITY=ticket"}
+	own := append([]string{"LINEKEEPER_IDENTITY=ticket"}, harness.Unlimited...)
 	if s.f.plan.header {
-		own = []string{"LINEKEEPER_IDENTITY=header", "LINEKEEPER_TRUSTED_PROXIES=127.0.0.0/8"}
+		own = append([]string{"LINEKEEPER_IDENTITY=header", "LINEKEEPER_TRUSTED_PROXIES=127.0.0.0/8"}, harness.Unlimited...)
 	}
 	armed := failpoints(s.dice.Of(fmt.Sprint("points ", s.starts)), s.points)
 	if armed != "" {

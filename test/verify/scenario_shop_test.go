@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -137,7 +138,7 @@ func (s *shop) settings(more ...string) []string {
 		"LINEKEEPER_REDIS_URL=" + s.redis, "LINEKEEPER_DATABASE_URL=" + s.dsn, "LINEKEEPER_KEY_PREFIX=" + s.prefix,
 		"LINEKEEPER_KEYS=" + s.keys, "LINEKEEPER_LISTEN=127.0.0.1:0", "LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0",
 		"LINEKEEPER_LEADER_TTL=2s", "LINEKEEPER_SHUTDOWN_DELAY=0s", "LINEKEEPER_ADMIN_TOKENS=" + s.adminEntry,
-	}, more...)
+	}, slices.Concat(harness.Unlimited, more)...)
 }
 
 // start adds a process and returns when it serves. It is stopped, and looked

@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
+	"time"
 
 	"github.com/linekeeper/linekeeper/api"
 	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/queue"
 )
 
 // shows is the status that a poll with a ticket is answered with, by a process
@@ -27,7 +29,8 @@ func (s *stage) shows(t credential.Ticket) string {
 	return p.Status
 }
 
-// books is a Postgres that keeps nobody out, and has never heard of a place.
+// books is a Postgres that keeps nobody out, has never heard of a place, and of no
+// room that fails open.
 type books struct{ s *stage }
 
 func (b books) Generations(context.Context) (map[string]int64, error) {
@@ -40,4 +43,8 @@ func (b books) Restorable(context.Context, string, int64, string, int) (int64, b
 
 func (b books) Barred(context.Context, string, int64, []string, bool) (map[string]bool, error) {
 	return nil, nil
+}
+
+func (b books) FailOpen(context.Context) ([]queue.Life, time.Time, error) {
+	return nil, time.Time{}, nil
 }
