@@ -108,13 +108,15 @@ type Entry struct {
 // Options are the parts that the API is made of; all are needed, but for those
 // that say otherwise.
 type Options struct {
-	Store   Store
-	Lines   Lines
-	Outbox  Outbox
-	Tokens  *Tokens
-	Log     *slog.Logger
-	Metrics http.Handler                      // nil: no /metrics. It asks for no token: scrapers have none
-	Use     []func(http.Handler) http.Handler // may be empty; inside the router, so that they see route patterns
+	Store  Store
+	Lines  Lines
+	Outbox Outbox
+	Tokens *Tokens
+	// Operators knows tokens of others; nil: there are none.
+	Operators Operators
+	Log       *slog.Logger
+	Metrics   http.Handler                      // nil: no /metrics. It asks for no token: scrapers have none
+	Use       []func(http.Handler) http.Handler // may be empty; inside the router, so that they see route patterns
 }
 
 // server has the handlers; it keeps nothing between calls.

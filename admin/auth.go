@@ -17,7 +17,7 @@ type entryKey struct{}
 // that strangers can't even find out what exists.
 func (s *server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e, ok := s.Tokens.find(bearer(r))
+		e, ok := s.owner(r.Context(), bearer(r))
 		if !ok {
 			problem.Write(w, r, problem.New("unauthorized"))
 			return

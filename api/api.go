@@ -5,7 +5,7 @@
 // somebody who waits costs one round trip to Redis and no write; and that without an
 // answer of Redis nobody enters and nothing is ordered.
 //
-//	request -> identity (ticket | header) -> room view (cached 250 ms) -> line | orders
+//	request -> identity (ticket | header | jwt) -> room view (cached 250 ms) -> line | orders
 //
 // It holds no state of its own that matters: any process can answer any
 // request. It does not decide who comes next (the line's scripts do) nor
@@ -122,8 +122,10 @@ type Options struct {
 	Observer  Observer
 	// Ready lists what keeps this process from being ready; empty: nothing.
 	Ready func() []string
-	// MemberHeader takes the member from X-Member-Id of peers in Trusted.
-	// Otherwise members are anonymous and known by their tickets.
+	// Users takes the member from user tokens; MemberHeader from X-Member-Id of
+	// peers in Trusted. Without either, members are anonymous and known by their
+	// tickets.
+	Users        Users
 	MemberHeader bool
 	// Trusted are the proxies that may say who asks, and from where.
 	Trusted clientip.Trusted

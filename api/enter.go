@@ -29,7 +29,7 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if c.lane, err = a.laneOf(r, v); err != nil {
+	if c.lane, err = laneOf(c, v); err != nil {
 		return err
 	}
 	if v.settings.EnterNeedsTicket && !c.hasTicket {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/api/jsonbody"
 	"github.com/linekeeper/linekeeper/api/problem"
+	"github.com/linekeeper/linekeeper/identity"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/room"
@@ -18,7 +19,7 @@ import (
 var (
 	errRoomNotFound   = errors.New("api: no such room")
 	errTicketInvalid  = errors.New("api: queue ticket missing or invalid")
-	errNoMember       = errors.New("api: no member id from a trusted proxy")
+	errNoMember       = errors.New("api: no member id from who may say it")
 	errNoLane         = errors.New("api: no such lane in the room")
 	errTokenMissing   = errors.New("api: entry token missing")
 	errIdempotencyKey = errors.New("api: malformed Idempotency-Key")
@@ -38,6 +39,8 @@ var answers = []struct {
 	{errRoomNotFound, "room-not-found", 0},
 	{errTicketInvalid, "ticket-invalid", 0},
 	{errNoMember, "unauthorized", 0},
+	{identity.ErrInvalid, "unauthorized", 0},
+	{identity.ErrUnavailable, "unavailable", 2 * time.Second},
 	{errNoLane, "bad-request", 0},
 	{errTokenMissing, "entry-token-missing", 0},
 	{errIdempotencyKey, "bad-request", 0},
@@ -126,7 +129,7 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 	case errors.As(err, &unknown):
 		p = p.WithDetail("There is no product " + unknown.SKU + ".")
 	case errors.Is(err, errNoLane):
-		p = p.WithDetail("X-Member-Lane must be one value, the name of a lane of this room. Nobody has entered.")
+		p = p.WithDetail("X-Member-Lane must be one value, the name of a lane of this room; the same goes for the claim of a user token. Nobody has entered.")
 	case errors.Is(err, errIdempotencyKey):
 		p = p.WithDetail("Idempotency-Key must be one value of 1 to 255 printable ASCII characters without spaces.")
 	case errors.Is(err, order.ErrMixedCurrency):

@@ -13,6 +13,7 @@ import (
 	"github.com/linekeeper/linekeeper/api/jsonbody"
 	"github.com/linekeeper/linekeeper/api/spec"
 	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/identity"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
 )
@@ -97,8 +98,12 @@ func (a *API) grant(r *http.Request) (queue.Grant, error) {
 			return queue.Grant{}, order.ErrTokenInvalid
 		}
 	}
-	if a.MemberHeader {
-		if c, err := a.named(r, caller{}); err != nil || c.member != g.Member {
+	if a.namesMembers() {
+		c, err := a.named(r, caller{})
+		if errors.Is(err, identity.ErrUnavailable) {
+			return queue.Grant{}, err
+		}
+		if err != nil || c.member != g.Member {
 			return queue.Grant{}, order.ErrTokenInvalid
 		}
 	}
@@ -126,7 +131,10 @@ func idempotencyKey(r *http.Request) (string, error) {
 // exist. The member shows the ticket of that room, or the token it was placed
 // with; without any credential Postgres is not asked.
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	shown := a.proofs(r)
+	shown, err := a.proofs(r)
+	if err != nil {
+		return err
+	}
 	if shown.none() {
 		return order.ErrNotFound
 	}
@@ -144,18 +152,20 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 
 // proofs are the verified credentials that a request shows, of any room.
 type proofs struct {
-	member  string // by a trusted proxy
+	member  string // by a trusted proxy or a user token
 	grant   string
 	tickets []credential.Ticket
 }
 
-func (a *API) proofs(r *http.Request) proofs {
+func (a *API) proofs(r *http.Request) (proofs, error) {
 	var p proofs
-	if a.MemberHeader {
-		if c, err := a.named(r, caller{}); err == nil {
-			p.member = c.member
+	if a.namesMembers() {
+		c, err := a.named(r, caller{})
+		if !errors.Is(err, identity.ErrUnavailable) {
+			err = nil // who shows nothing good sees no order
 		}
-		return p
+		p.member = c.member
+		return p, err
 	}
 	if g, err := a.Ring.Grant(r.Header.Get(tokenHeader)); err == nil {
 		p.grant = g.ID
@@ -171,7 +181,7 @@ func (a *API) proofs(r *http.Request) proofs {
 			p.tickets = append(p.tickets, t)
 		}
 	}
-	return p
+	return p, nil
 }
 
 func (p proofs) none() bool { return p.member == "" && p.grant == "" && len(p.tickets) == 0 }

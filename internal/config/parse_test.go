@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"os"
@@ -90,6 +91,17 @@ var settings = []struct {
 	{"admin-tokens", "", "tb", "tc", "td", "", func(p config.Process) any { return p.AdminTokens.Reveal() }},
 	{"identity", "ticket", "header", "ticket", "header", "ticket", func(p config.Process) any { return p.Identity }},
 	{"trusted-proxies", "10.0.0.0/8", "10.2.0.0/16", "10.3.0.0/16", "[10.4.0.0/16, 10.5.0.1/32]", "", func(p config.Process) any { return p.TrustedProxies }},
+	{"jwt-keys", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTKeys }},
+	{"jwt-algorithms", "HS256", "RS256", "ES256", "[EdDSA, ES256]", "RS256,ES256,EdDSA", func(p config.Process) any { return p.JWTAlgorithms }},
+	{"jwt-issuer", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTIssuer }},
+	{"jwt-audience", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTAudience }},
+	{"jwt-member-claim", "a", "b", "c", "d", "sub", func(p config.Process) any { return p.JWTMemberClaim }},
+	{"jwt-lane-claim", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTLaneClaim }},
+	{"oidc-issuer", "a", "b", "c", "d", "", func(p config.Process) any { return p.OIDCIssuer }},
+	{"oidc-audience", "a", "b", "c", "d", "", func(p config.Process) any { return p.OIDCAudience }},
+	{"oidc-roles", "a:viewer", "b:admin", "c:operator", "\"d:admin, e:viewer\"", "", func(p config.Process) any { return text(p.OIDCRoles) }},
+	{"oidc-role-claim", "a", "b", "c", "d", "groups", func(p config.Process) any { return p.OIDCRoleClaim }},
+	{"oidc-name-claim", "a", "b", "c", "d", "sub", func(p config.Process) any { return p.OIDCNameClaim }},
 	{"leader-ttl", "0s", "2s", "3s", "4s", "5s", func(p config.Process) any { return p.LeaderTTL }},
 	{"cookie-secure", "false", "true", "false", "true", "true", func(p config.Process) any { return p.CookieSecure }},
 	{"log-level", "DEBUG", "WARN", "ERROR", "DEBUG", "INFO", func(p config.Process) any { return p.LogLevel }},
@@ -98,9 +110,15 @@ var settings = []struct {
 	{"allow-eviction", "true", "false", "true", "false", "false", func(p config.Process) any { return p.AllowEviction }},
 }
 
+// text is a setting as it would be written.
+func text(v encoding.TextMarshaler) string {
+	b, _ := v.MarshalText()
+	return string(b)
+}
+
 // plain drops what a list looks like in YAML, and in fmt.
 func plain(v any) string {
-	return strings.NewReplacer("[", "", "]", "", ", ", ",", " ", ",").Replace(fmt.Sprint(v))
+	return strings.NewReplacer("[", "", "]", "", `"`, "", ", ", ",", " ", ",").Replace(fmt.Sprint(v))
 }
 
 func TestFlagBeatsVariableBeatsFileBeatsYAMLBeatsDefault(t *testing.T) {
@@ -110,6 +128,9 @@ func TestFlagBeatsVariableBeatsFileBeatsYAMLBeatsDefault(t *testing.T) {
 		env := vars{}
 		if s.flag == "identity" {
 			env["LINEKEEPER_TRUSTED_PROXIES"] = "10.0.0.0/8"
+		}
+		if s.flag == "oidc-issuer" {
+			env["LINEKEEPER_OIDC_AUDIENCE"], env["LINEKEEPER_OIDC_ROLES"] = "a", "a:admin"
 		}
 		// dev asks for nothing, so that the default of a needed setting shows too.
 		expect := func(want, rule string, args ...string) {
