@@ -94,6 +94,9 @@ type Observer struct {
 	// restored, passed (restored, behind others who have been let through), or
 	// refused (used, given up, or too old).
 	Restored func(room, result string)
+	// OtherNetwork is called for each ticket or token that is shown in another
+	// network than the one it was given in, where the room wants to know.
+	OtherNetwork func(room, credential string, passed bool)
 	// Waited is called for a sample of those who are let through: how long they
 	// were first told that they would wait, and how long they have.
 	Waited func(room string, told, waited time.Duration)

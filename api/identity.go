@@ -38,19 +38,15 @@ type caller struct {
 // errTicketInvalid for a ticket that is shown and is not good, except that a
 // bad cookie counts as none: a browser can't take it back.
 func (a *API) caller(r *http.Request, room string, v *view) (caller, error) {
-	var c caller
 	shown := r.Header.Get(ticketHeader)
-	if t, err := a.Ring.Ticket(shown); err == nil {
+	t, err := a.Ring.Ticket(shown)
+	if k, none := r.Cookie(a.cookieName(room)); shown == "" && none == nil {
+		t, err = a.Ring.Ticket(k.Value)
+	}
+	var c caller
+	if err == nil && t.Room == room && !t.Expired(v.now()) && a.atHome(r, v, proof{"ticket", t.Member, t.Binding}) {
 		c.ticket, c.hasTicket = t, true
 	} else if shown != "" {
-		return caller{}, errTicketInvalid
-	} else if k, err := r.Cookie(a.cookieName(room)); err == nil {
-		c.ticket, err = a.Ring.Ticket(k.Value)
-		c.hasTicket = err == nil && c.ticket.Room == room && !c.ticket.Expired(v.now())
-	}
-	if !c.hasTicket {
-		c.ticket = credential.Ticket{}
-	} else if c.ticket.Room != room || c.ticket.Expired(v.now()) {
 		return caller{}, errTicketInvalid
 	}
 	c.member = c.ticket.Member

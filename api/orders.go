@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,13 +27,18 @@ const booksTimeout = 3 * time.Second
 // placeOrder is POST /v1/orders. The token comes first: without a good one
 // nothing is read, looked up or told.
 func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
-	g, err := a.grant(r)
+	g, shown, err := a.grant(r)
 	if err != nil {
 		return err
 	}
 	req, v, err := a.orderRequest(r, g)
 	if err != nil {
 		return err
+	}
+	for _, p := range shown {
+		if v != nil && !a.atHome(r, v, p) {
+			return order.ErrTokenInvalid
+		}
 	}
 	var body spec.OrderRequest
 	if err := jsonbody.Read(w, r, &body); err != nil {
@@ -84,30 +88,33 @@ const lostRoomLease = 15 * time.Second
 
 // grant verifies the entry token, and that an identity shown beside it is its
 // member's. The answer does not say what is wrong with it.
-func (a *API) grant(r *http.Request) (queue.Grant, error) {
-	shown := r.Header.Get(tokenHeader)
-	if shown == "" {
-		return queue.Grant{}, errTokenMissing
+func (a *API) grant(r *http.Request) (queue.Grant, []proof, error) {
+	text := r.Header.Get(tokenHeader)
+	if text == "" {
+		return queue.Grant{}, nil, errTokenMissing
 	}
-	g, err := a.Ring.Grant(shown)
+	g, binding, err := a.Ring.Bound(text)
 	if err != nil {
-		return queue.Grant{}, order.ErrTokenInvalid
+		return queue.Grant{}, nil, order.ErrTokenInvalid
 	}
+	shown := []proof{{"token", g.Member, binding}}
 	if text := r.Header.Get(ticketHeader); text != "" {
-		if t, err := a.Ring.Ticket(text); err != nil || t.Member != g.Member || t.Room != g.Room {
-			return queue.Grant{}, order.ErrTokenInvalid
+		t, err := a.Ring.Ticket(text)
+		if err != nil || t.Member != g.Member || t.Room != g.Room {
+			return queue.Grant{}, nil, order.ErrTokenInvalid
 		}
+		shown = append(shown, proof{"ticket", t.Member, t.Binding})
 	}
 	if a.namesMembers() {
 		c, err := a.named(r, caller{})
 		if errors.Is(err, identity.ErrUnavailable) {
-			return queue.Grant{}, err
+			return queue.Grant{}, nil, err
 		}
 		if err != nil || c.member != g.Member {
-			return queue.Grant{}, order.ErrTokenInvalid
+			return queue.Grant{}, nil, order.ErrTokenInvalid
 		}
 	}
-	return g, nil
+	return g, shown, nil
 }
 
 // idempotencyKey reads the optional header: printable ASCII.
@@ -144,16 +151,21 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !shown.of(o) {
-		return order.ErrNotFound
+	for _, p := range shown.of(o) {
+		if may, err := a.mayShow(r, o.Room, p); err != nil {
+			return err
+		} else if may {
+			return writeJSON(w, http.StatusOK, orderBody(o))
+		}
 	}
-	return writeJSON(w, http.StatusOK, orderBody(o))
+	return order.ErrNotFound
 }
 
 // proofs are the verified credentials that a request shows, of any room.
 type proofs struct {
 	member  string // by a trusted proxy or a user token
 	grant   string
+	binding string // of the token with that grant
 	tickets []credential.Ticket
 }
 
@@ -167,8 +179,8 @@ func (a *API) proofs(r *http.Request) (proofs, error) {
 		p.member = c.member
 		return p, err
 	}
-	if g, err := a.Ring.Grant(r.Header.Get(tokenHeader)); err == nil {
-		p.grant = g.ID
+	if g, binding, err := a.Ring.Bound(r.Header.Get(tokenHeader)); err == nil {
+		p.grant, p.binding = g.ID, binding
 	}
 	texts := []string{r.Header.Get(ticketHeader)}
 	for _, k := range r.Cookies() {
@@ -186,13 +198,21 @@ func (a *API) proofs(r *http.Request) (proofs, error) {
 
 func (p proofs) none() bool { return p.member == "" && p.grant == "" && len(p.tickets) == 0 }
 
-func (p proofs) of(o order.Order) bool {
-	if p.member != "" {
-		return p.member == o.Member
+// of are those that an order may be shown to.
+func (p proofs) of(o order.Order) []proof {
+	var fit []proof
+	if p.member != "" && p.member == o.Member {
+		fit = append(fit, proof{kind: "member", member: p.member})
 	}
-	return p.grant == o.Grant || slices.ContainsFunc(p.tickets, func(t credential.Ticket) bool {
-		return t.Room == o.Room && t.Member == o.Member
-	})
+	if p.grant != "" && p.grant == o.Grant {
+		fit = append(fit, proof{"token", o.Member, p.binding})
+	}
+	for _, t := range p.tickets {
+		if t.Room == o.Room && t.Member == o.Member {
+			fit = append(fit, proof{"ticket", t.Member, t.Binding})
+		}
+	}
+	return fit
 }
 
 func items(in []spec.Item) []order.Item {

@@ -25,6 +25,7 @@ type claims struct {
 	IssuedAt   int64  `json:"iat"`
 	Expiry     int64  `json:"exp"`
 	Granted    bool   `json:"granted,omitempty"` // of a ticket; a token goes without saying
+	Network    string `json:"net,omitempty"`     // in which it was given, as Bind has it
 }
 
 // GetAudience is what the library compares with the purpose at hand.
@@ -68,6 +69,8 @@ func (c *claims) check() error {
 		return errors.New("sale or generation out of range")
 	case !within(c.IssuedAt, 1, maxSecond) || !within(c.Expiry, 1, maxSecond):
 		return errors.New("time out of range")
+	case !validBinding(c.Network):
+		return errors.New("malformed network")
 	}
 	return nil
 }

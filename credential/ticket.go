@@ -21,6 +21,7 @@ type Ticket struct {
 	Member     string
 	Place      queue.Place // Score 0: no place, the ticket only binds a member
 	Granted    bool        // the place had been let through: by itself the ticket brings it back no more
+	Binding    string      // to the network in which it was given, by Ring.Bind; empty: to none
 	IssuedAt   time.Time   // in Redis time; a signed ticket has whole seconds
 	KeyID      string      // of the key that signed it; signing ignores it
 }
@@ -51,6 +52,7 @@ func (r *Ring) SignTicket(t Ticket) (Token, error) {
 		IssuedAt:   t.IssuedAt.Unix(),
 		Expiry:     t.IssuedAt.Add(TicketTTL).Unix(),
 		Granted:    t.Granted,
+		Network:    t.Binding,
 	}
 	if err := c.checkTicket(); err != nil {
 		return Token{}, fmt.Errorf("sign ticket of room %q: %w", t.Room, err)
@@ -76,6 +78,7 @@ func (r *Ring) Ticket(s string) (Ticket, error) {
 		Member:     c.Member,
 		Place:      c.place(),
 		Granted:    c.Granted,
+		Binding:    c.Network,
 		IssuedAt:   time.Unix(c.IssuedAt, 0).UTC(),
 		KeyID:      kid,
 	}, nil

@@ -60,7 +60,7 @@ var fields = []field{
 	flag("enterNeedsTicket", func(s *Settings) *bool { return &s.EnterNeedsTicket }),
 	word("fail", []string{"closed", "open"}, func(s *Settings) *string { return &s.Fail }),
 	whole("failOpenAfterSeconds", 1, 3600, func(s *Settings) *int { return &s.FailOpenAfterSeconds }),
-	word("binding", []string{"off", "observe", "strict"}, func(s *Settings) *string { return &s.Binding }),
+	word("binding", []string{BindingOff, BindingObserve, BindingStrict}, func(s *Settings) *string { return &s.Binding }),
 	of("returnUrls", func(s *Settings) *[]string { return &s.ReturnURLs }, readURLs, checkURLs),
 	of("message", func(s *Settings) *map[string]string { return &s.Message }, readMessage, checkMessage),
 }

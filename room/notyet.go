@@ -9,7 +9,6 @@ var unbuilt = []struct {
 	detail string
 }{
 	{"fail", func(s Settings) bool { return s.Fail != "closed" }, `must be "closed" in this version`},
-	{"binding", func(s Settings) bool { return s.Binding != "off" }, `must be "off" in this version`},
 }
 
 // notYet comes last among the checks: a value that is wrong in any version is

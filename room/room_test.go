@@ -247,7 +247,7 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
 	t.Parallel()
 	for field, patch := range map[string]string{
-		"fail": `{"fail":"open"}`, "binding": `{"binding":"strict"}`,
+		"fail": `{"fail":"open"}`,
 	} {
 		_, err := room.Parse([]byte(patch))
 		var problems room.Problems

@@ -44,7 +44,7 @@ type Settings struct {
 	EnterNeedsTicket         bool              `json:"enterNeedsTicket"`         // the first enter hands out a ticket and writes nothing
 	Fail                     string            `json:"fail"`                     // when Redis is out of reach
 	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     //
-	Binding                  string            `json:"binding"`                  // of a token to the member's network
+	Binding                  string            `json:"binding"`                  // of tickets and tokens to the network they are given in
 	ReturnURLs               []string          `json:"returnUrls"`               // where the waiting page may send people
 	Message                  map[string]string `json:"message"`                  // language tag -> what members read
 }
@@ -67,7 +67,7 @@ func Defaults() Settings {
 		AwayAfterSeconds: 120, ForgetAfterSeconds: 1800,
 		ProcessingTimeoutSeconds: 5, DoneTTLSeconds: 3600, SettleSeconds: 40,
 		Lanes: []Lane{{Name: "standard", Weight: 1}}, Priority: "ratio", TimeZone: "UTC", Overbook: 1,
-		Fail: "closed", FailOpenAfterSeconds: 30, Binding: "off",
+		Fail: "closed", FailOpenAfterSeconds: 30, Binding: BindingOff,
 		ReturnURLs: []string{}, Message: map[string]string{},
 	}
 }
