@@ -8,7 +8,7 @@
 //
 //	viewer  < operator                               < admin
 //	GET       PATCH, pause, resume, drain, off,        POST rooms, flush, DELETE
-//	          release, PUT products, requeue
+//	          release, PUT products, codes, requeue
 //
 // It has no sessions and no cookies, so there is nothing for a foreign page to
 // ride on; cross-origin requests of browsers are refused all the same. Members
@@ -69,6 +69,7 @@ type Store interface {
 	Rooms
 	Sales
 	Products
+	Codes
 	Audit
 }
 
@@ -160,6 +161,10 @@ func (s *server) routes(r chi.Router) {
 	operate.Post("/rooms/{room}/release", s.handle(s.releaseByHand))
 	administer.Post("/rooms/{room}/flush", s.handle(s.flushRoom))
 	view.Get("/rooms/{room}/snapshot", s.handle(s.snapshot))
+
+	view.Get("/rooms/{room}/codes", s.handle(s.listCodes))
+	operate.Post("/rooms/{room}/codes", s.handle(s.makeCodes))
+	operate.Post("/rooms/{room}/codes/revoke", s.handle(s.revokeCodes))
 
 	view.Get("/products/{sku}", s.handle(s.getProduct))
 	operate.Put("/products/{sku}", s.handle(s.putProduct))

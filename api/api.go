@@ -117,6 +117,7 @@ type Options struct {
 	Hearer    Hearer
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
+	Codes     Codes // nil: no access code counts
 	Draws     Draws // nil: rooms whose places go by lot take nobody
 	Orders    Orders
 	OrderBook OrderBook
@@ -147,6 +148,7 @@ type API struct {
 	healths *healths
 	waits   *waits
 	gate    *gate
+	codes   *codes
 }
 
 // New returns an API of these parts.
@@ -159,7 +161,7 @@ func New(o Options) *API {
 	}
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
-		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books),
+		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), codes: newCodes(o.Codes),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
 )
 
 // enter is POST /v1/rooms/{room}/entries. It takes nothing from a body: what
@@ -32,7 +33,8 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	if c.lane, err = laneOf(c, v); err != nil {
 		return err
 	}
-	if v.settings.EnterNeedsTicket && !c.hasTicket {
+	// Nor is a code used up for somebody whom a lost answer would make a stranger.
+	if (v.settings.EnterNeedsTicket || c.member == "" && showsCode(r)) && !c.hasTicket {
 		return a.ticketFirst(w, r, c, v)
 	}
 	st, err := a.take(r, &c, v)
@@ -63,6 +65,12 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 		// place that was lost and turns out to have been used (of no generation).
 		over := st.Status == queue.NotEntered || st.Status == queue.Consumed && st.Generation > 0
 		if err != nil || !over {
+			return st, err
+		}
+	}
+	if v.settings.InvitedOnly || showsCode(r) {
+		st, err := a.byRight(r, c, v)
+		if err != nil || st.Status != "" {
 			return st, err
 		}
 	}
@@ -171,6 +179,8 @@ func entered(st queue.Standing, err error) string {
 		return "sold_out"
 	case errors.Is(err, queue.ErrOrdered):
 		return "ordered"
+	case errors.Is(err, room.ErrCode), errors.Is(err, errNotInvited), errors.Is(err, errGuesses):
+		return "not_invited"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	default:

@@ -21,6 +21,8 @@ var (
 	errTicketInvalid  = errors.New("api: queue ticket missing or invalid")
 	errNoMember       = errors.New("api: no member id from who may say it")
 	errNoLane         = errors.New("api: no such lane in the room")
+	errNotInvited     = errors.New("api: neither a claim nor a code to enter by")
+	errGuesses        = errors.New("api: too many access codes that do not count")
 	errTokenMissing   = errors.New("api: entry token missing")
 	errIdempotencyKey = errors.New("api: malformed Idempotency-Key")
 	errDrawOpen       = errors.New("api: the draw is not listed yet")
@@ -42,6 +44,9 @@ var answers = []struct {
 	{identity.ErrInvalid, "unauthorized", 0},
 	{identity.ErrUnavailable, "unavailable", 2 * time.Second},
 	{errNoLane, "bad-request", 0},
+	{errNotInvited, "not-invited", 0},
+	{room.ErrCode, "access-code-refused", 0},
+	{errGuesses, "rate-limited", 0},
 	{errTokenMissing, "entry-token-missing", 0},
 	{errIdempotencyKey, "bad-request", 0},
 	{errSale, "bad-request", 0},
@@ -116,12 +121,15 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 		items    order.InvalidItemsError
 		soldOut  order.SoldOutError
 		unknown  order.UnknownProductError
+		guesses  guessesError
 	)
 	switch {
 	case errors.As(err, &busy):
 		retry = max(busy.Left, time.Second)
 	case errors.As(err, &progress):
 		retry = max(progress.RetryAfter, time.Second)
+	case errors.As(err, &guesses):
+		retry = guesses.retryAfter
 	case errors.As(err, &items):
 		p = p.WithDetail(items.Reason)
 	case errors.As(err, &soldOut):

@@ -58,6 +58,7 @@ var fields = []field{
 	flag("off", func(s *Settings) *bool { return &s.Off }),
 	flag("oneOrderPerMember", func(s *Settings) *bool { return &s.OneOrderPerMember }),
 	flag("enterNeedsTicket", func(s *Settings) *bool { return &s.EnterNeedsTicket }),
+	flag("invitedOnly", func(s *Settings) *bool { return &s.InvitedOnly }),
 	word("fail", []string{"closed", "open"}, func(s *Settings) *string { return &s.Fail }),
 	whole("failOpenAfterSeconds", 1, 3600, func(s *Settings) *int { return &s.FailOpenAfterSeconds }),
 	word("binding", []string{BindingOff, BindingObserve, BindingStrict}, func(s *Settings) *string { return &s.Binding }),

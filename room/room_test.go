@@ -39,6 +39,7 @@ func anySettings(t *rapid.T) room.Settings {
 	s.OneOrderPerMember = rapid.Bool().Draw(t, "oneOrderPerMember")
 	s.DirectAdmission = !s.OneOrderPerMember && rapid.Bool().Draw(t, "directAdmission")
 	s.EnterNeedsTicket = rapid.Bool().Draw(t, "enterNeedsTicket")
+	s.InvitedOnly = rapid.Bool().Draw(t, "invitedOnly")
 	s.ReturnURLs = rapid.SliceOfN(rapid.StringMatching(`https://[a-z0-9]{1,8}\.example(/[a-z]{1,5})?`), 0, 5).Draw(t, "returnUrls")
 	s.Message = rapid.MapOfN(rapid.StringMatching(`[a-z]{2,3}(-[A-Z]{2})?`), anyText(), 0, 4).Draw(t, "message")
 	if rapid.Bool().Draw(t, "stocked") {
@@ -137,7 +138,7 @@ func TestDefaultsAreThoseOfTheContract(t *testing.T) {
 		"processingTimeoutSeconds":5,"doneTtlSeconds":3600,"settleSeconds":40,"lanes":[{"name":"standard","weight":1}],
 		"priority":"ratio","maxWaitSeconds":0,"timeZone":"UTC","adaptive":false,"directAdmission":false,"eager":false,"stock":null,"overbook":1,
 		"opensAt":null,"admitsAt":null,"closesAt":null,"draw":false,"paused":false,"draining":false,"off":false,
-		"oneOrderPerMember":false,"enterNeedsTicket":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
+		"oneOrderPerMember":false,"enterNeedsTicket":false,"invitedOnly":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
 		"returnUrls":[],"message":{}}`
 	require.JSONEq(t, want, string(marshal(t, room.Defaults())))
 	require.NoError(t, room.Defaults().Validate())

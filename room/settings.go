@@ -42,6 +42,7 @@ type Settings struct {
 	Off                      bool              `json:"off"`                      // everybody passes, unless paused or draining
 	OneOrderPerMember        bool              `json:"oneOrderPerMember"`        // per sale
 	EnterNeedsTicket         bool              `json:"enterNeedsTicket"`         // the first enter hands out a ticket and writes nothing
+	InvitedOnly              bool              `json:"invitedOnly"`              // to enter takes a claim to a lane, or an access code
 	Fail                     string            `json:"fail"`                     // when Redis is out of reach
 	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     //
 	Binding                  string            `json:"binding"`                  // of tickets and tokens to the network they are given in

@@ -38,6 +38,7 @@ type cli struct {
 	Setup      setupCmd      `cmd:"" help:"Make what a stack lacks: the schema, secrets, a room and a product to try. Safe to repeat."`
 
 	Room    roomCmd    `cmd:"" help:"Rooms and their settings, through the operators' API."`
+	Code    codeCmd    `cmd:"" help:"Access codes of rooms, through the operators' API."`
 	Product productCmd `cmd:"" help:"What is sold, through the operators' API."`
 	Outbox  outboxCmd  `cmd:"" help:"Events that orders have left, through the operators' API."`
 	Audit   auditCmd   `cmd:"" help:"Who changed what, newest first."`

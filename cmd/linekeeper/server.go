@@ -213,7 +213,7 @@ func (s *server) scheduler(leads *leadership) *scheduler.Scheduler {
 
 func (s *server) publicHandler() (*api.API, http.Handler) {
 	a := api.New(api.Options{
-		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Health: s.line, Books: s.rooms, Draws: s.rooms,
+		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Health: s.line, Books: s.rooms, Draws: s.rooms, Codes: s.rooms,
 		Orders: order.New(s.line, s.orders, order.Options{Log: s.log, Began: s.metrics.OrderBegan,
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,

@@ -362,6 +362,7 @@ func TestTheDocumentHasTheRoutesOfTheDesign(t *testing.T) {
 		"GET /admin/v1/rooms", "POST /admin/v1/rooms",
 		"DELETE /admin/v1/rooms/{room}", "GET /admin/v1/rooms/{room}", "PATCH /admin/v1/rooms/{room}",
 		"POST /admin/v1/rooms/{room}/drain", "POST /admin/v1/rooms/{room}/flush", "POST /admin/v1/rooms/{room}/off",
+		"GET /admin/v1/rooms/{room}/codes", "POST /admin/v1/rooms/{room}/codes", "POST /admin/v1/rooms/{room}/codes/revoke",
 		"POST /admin/v1/rooms/{room}/pause", "POST /admin/v1/rooms/{room}/release", "POST /admin/v1/rooms/{room}/resume", "GET /admin/v1/rooms/{room}/snapshot",
 		"GET /docs", "GET /docs/{file}", "GET /livez", "GET /metrics", "GET /openapi.yaml", "GET /problems/{slug}", "GET /readyz",
 		"POST /v1/orders", "GET /v1/orders/{id}",
