@@ -33,7 +33,7 @@ type proof struct {
 // from. One that is bound to no network, as those are from before the room wanted
 // it, may be shown from everywhere.
 func (a *API) atHome(r *http.Request, v *view, p proof) bool {
-	if p.binding == "" || v.settings.Binding == room.BindingOff || a.Ring.BoundTo(p.binding, p.member, a.network(r, v)) {
+	if v.settings.Binding == room.BindingOff || a.Ring.BoundTo(p.binding, p.member, a.network(r, v)) {
 		return true
 	}
 	passes := v.settings.Binding != room.BindingStrict

@@ -117,6 +117,7 @@ func TestWhatWasBoundPassesOnceTheRoomBindsNoMore(t *testing.T) {
 	mine := *f.post(from("192.0.2.7")).is(http.StatusCreated).position().QueueTicket
 	f.change(func(s *room.Settings) { s.Binding = room.BindingOff })
 	f.serve(seen.observe).get(from("198.51.100.1"), ticket(mine)).is(http.StatusOK)
+	require.Empty(t, seen.count)
 }
 
 func TestAStrictRoomKeepsItsMembersThroughARotationOfKeys(t *testing.T) {

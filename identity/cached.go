@@ -34,19 +34,16 @@ func newCached(source Source, log *slog.Logger) *cached {
 	return &cached{source: source, log: log, now: time.Now, lock: make(chan struct{}, 1)}
 }
 
-// newer reads the source again for somebody who can't use the set seen (nil:
-// there was none), unless that was tried a moment ago. It returns what is in
-// force then, which may be the same set.
-func (c *cached) newer(ctx context.Context, seen *keySet) *keySet {
+// newer reads the source again for somebody who can't use the set there is, unless
+// that was tried a moment ago. It returns what is in force then, which may be the
+// same set, or none.
+func (c *cached) newer(ctx context.Context) *keySet {
 	select {
 	case c.lock <- struct{}{}:
 	case <-ctx.Done():
 		return c.set.Load()
 	}
 	defer func() { <-c.lock }()
-	if set := c.set.Load(); set != seen {
-		return set // somebody else's read has brought it
-	}
 	if c.tried.IsZero() || c.now().Sub(c.tried) >= askAgain {
 		c.read(ctx)
 	}

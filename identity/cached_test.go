@@ -57,11 +57,15 @@ func TestTheLastGoodKeysStayWhileTheirSourceIsAway(t *testing.T) {
 	f := setUp(t)
 	f.good(f.p.Token(t, "ann", nil))
 	target := provider.Start(t)
+	unknown := provider.NewKey(t, "unknown", "ES256")
+	target.Use(unknown)
+	large := append(provider.Set(unknown), strings.Repeat(" ", maxSet)...)
+	reads := f.p.Reads()
 	for what, answer := range map[string]http.HandlerFunc{
 		"down":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		"no JSON":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
 		"empty":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
-		"too large":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat(" ", maxSet+1))) },
+		"too large":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) },
 		"elsewhere":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target.KeysURL(), http.StatusFound) },
 		"broken off": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
@@ -69,6 +73,8 @@ func TestTheLastGoodKeysStayWhileTheirSourceIsAway(t *testing.T) {
 		f.pass(askAgain)
 		f.bad(target.Token(t, "eve", nil), what)
 		f.good(f.p.Token(t, "bob", map[string]any{"jti": what}))
+		reads++
+		require.Equal(t, reads, f.p.Reads(), what)
 	}
 	require.Zero(t, target.Reads(), "no redirect is followed")
 }

@@ -46,7 +46,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Claims, error) {
 	}
 	set := v.keys.set.Load()
 	if set == nil {
-		if set = v.keys.newer(ctx, nil); set == nil {
+		if set = v.keys.newer(ctx); set == nil {
 			return nil, ErrUnavailable
 		}
 	}
@@ -56,7 +56,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Claims, error) {
 	}
 	p, err := v.parse(token, set)
 	if errors.Is(err, errKey) {
-		if newer := v.keys.newer(ctx, set); newer != set {
+		if newer := v.keys.newer(ctx); newer != set {
 			set = newer
 			p, err = v.parse(token, set)
 		}

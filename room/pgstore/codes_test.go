@@ -1,12 +1,17 @@
 package pgstore_test
 
 import (
+	"context"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/linekeeper/linekeeper/room"
+	"github.com/linekeeper/linekeeper/test/harness"
 )
 
 func TestCodesAreKeptByTheirHashAloneAndAudited(t *testing.T) {
@@ -70,6 +75,41 @@ func TestRevokedCodesCountNoMoreAndTheirRevocationIsAuditedOnce(t *testing.T) {
 	require.NoError(t, use(kept[0], "bob"))
 	require.Len(t, f.changes("sale"), 4, "made, two sets of codes, one revocation")
 	require.JSONEq(t, `{"batch":1,"count":3}`, string(f.changes("sale")[0].After))
+}
+
+// All of a member's calls wait for the code at one time, before any use is noted.
+func TestOneMemberManyTimesAtOnceUsesACodeOnceAndIsNeverRefused(t *testing.T) {
+	t.Parallel()
+	for _, uses := range []int{1, 5} {
+		t.Run(strconv.Itoa(uses), func(t *testing.T) {
+			f := setUp(t)
+			codes, _, err := f.MakeCodes(t.Context(), "sale", room.NewCodes{Lane: "standard", Uses: uses, Count: 1}, ann)
+			require.NoError(t, err)
+			hash, _, _ := room.ParseCode(codes[0])
+			holder, err := f.pool.Begin(t.Context())
+			require.NoError(t, err)
+			defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }() // else the pool can't be closed
+			_, err = holder.Exec(t.Context(), `SELECT FROM access_codes FOR UPDATE`)
+			require.NoError(t, err)
+			var calls errgroup.Group
+			for range 2 {
+				calls.Go(func() error {
+					_, err := f.UseCode(t.Context(), "sale", 1, hash, "ann")
+					return err
+				})
+			}
+			harness.Eventually(t, 5*time.Second, "both wait", func() bool {
+				var n int
+				err := f.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+				return err == nil && n == 2
+			})
+			require.NoError(t, holder.Commit(t.Context()))
+			require.NoError(t, calls.Wait(), "with %d uses", uses)
+			listed, err := f.Codes(t.Context(), "sale", 0, 1)
+			require.NoError(t, err)
+			require.Equal(t, 1, listed[0].Used)
+		})
+	}
 }
 
 func TestCodesOfADeletedRoomOpenNoOtherOfItsName(t *testing.T) {
