@@ -120,3 +120,23 @@ func TestSettingsOfForeignTokensAreCheckedAllAtOnce(t *testing.T) {
 		require.Contains(t, got.err, want)
 	}
 }
+
+func TestTheSettingsSayHowMembersAreKnown(t *testing.T) {
+	t.Parallel()
+	p := provider.Start(t)
+	conf := config.Process{Roles: config.RoleAPI, Identity: config.IdentityJWT}
+	conf.JWTKeys, conf.JWTAlgorithms, conf.JWTIssuer, conf.JWTAudience = p.KeysURL(), config.Names{"ES256"}, p.URL, provider.Audience
+	conf.JWTMemberClaim, conf.JWTLaneClaim = "uid", "tier"
+	v, err := newVerifiers(conf, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	member, lanes, err := v.forMembers().User(t.Context(), p.Token(t, "", map[string]any{"uid": 42, "tier": "vip"}))
+	require.NoError(t, err)
+	require.Equal(t, "42", member)
+	require.Equal(t, []string{"vip"}, lanes)
+	require.True(t, v.forOperators() == nil, "without a provider no operator is known by one")
+
+	conf.Identity = config.IdentityTicket
+	v, err = newVerifiers(conf, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.True(t, v.forMembers() == nil, "user tokens count for nothing in another identity")
+}
