@@ -53,7 +53,7 @@ func TestEveryCallThatChangesSomethingHasItsAuditRow(t *testing.T) {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			t.Parallel()
 			f := line(t, "bob")
-			path, status := c.path, c.status
+			path, status, body := c.path, c.status, c.body
 			if strings.Contains(path, "requeue") {
 				path, status = fmt.Sprintf("/admin/v1/outbox/%d/requeue", f.deadEntry()), 204
 			}
@@ -62,10 +62,13 @@ func TestEveryCallThatChangesSomethingHasItsAuditRow(t *testing.T) {
 				f.call("operator", "POST", "/admin/v1/rooms/sale/pause", "")
 			case c.method == "DELETE" && strings.HasSuffix(path, "/block"):
 				f.block("bob")
+			case strings.HasSuffix(path, "/codes/revoke"):
+				made := f.call("operator", "POST", "/admin/v1/rooms/sale/codes", `{"count":1}`)
+				body = fmt.Sprintf(`{"batch":%v}`, made.body["batch"])
 			}
 			before := len(f.all())
 			from := headers{"X-Forwarded-For": "198.51.100.7", "If-Match": "*", "X-Request-Id": "req-42"}
-			a := f.call("admin", c.method, path, c.body, from)
+			a := f.call("admin", c.method, path, body, from)
 			require.Equal(t, status, a.status, "%v", a.body)
 			rows := f.all()
 			require.Len(t, rows, before+1)

@@ -9,7 +9,7 @@
 //	viewer  < operator                               < admin
 //	GET       PATCH, pause, resume, drain, off,        POST rooms, flush, DELETE rooms
 //	          release, evict, block, unblock,
-//	          PUT products, requeue
+//	          PUT products, codes, requeue
 //
 // It has no sessions and no cookies, so there is nothing for a foreign page to
 // ride on; cross-origin requests of browsers are refused all the same. It takes
@@ -84,6 +84,7 @@ type Store interface {
 	Sales
 	Exclusions
 	Products
+	Codes
 	Audit
 }
 
@@ -132,7 +133,9 @@ type Options struct {
 	Lines  Lines
 	Outbox Outbox
 	Tokens *Tokens
-	Log    *slog.Logger
+	// Operators knows tokens of others; nil: there are none.
+	Operators Operators
+	Log       *slog.Logger
 	// Trusted are the proxies that may say where a request comes from.
 	Trusted clientip.Trusted
 	// Failed is told of each request without a credential that is known: unknown, or
@@ -196,6 +199,9 @@ func (s *server) routes(r chi.Router) {
 	operate.Delete("/rooms/{room}/members/{member}", s.handle(s.evictMember))
 	operate.Put("/rooms/{room}/members/{member}/block", s.handle(s.blockMember))
 	operate.Delete("/rooms/{room}/members/{member}/block", s.handle(s.unblockMember))
+	view.Get("/rooms/{room}/codes", s.handle(s.listCodes))
+	operate.Post("/rooms/{room}/codes", s.handle(s.makeCodes))
+	operate.Post("/rooms/{room}/codes/revoke", s.handle(s.revokeCodes))
 
 	view.Get("/products/{sku}", s.handle(s.getProduct))
 	operate.Put("/products/{sku}", s.handle(s.putProduct))

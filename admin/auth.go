@@ -21,7 +21,7 @@ type (
 func (s *server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := s.Trusted.Of(r)
-		e, ok := s.Tokens.find(bearer(r))
+		e, ok := s.owner(r.Context(), bearer(r))
 		if !ok {
 			s.unknown(w, r, from)
 			return

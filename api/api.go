@@ -5,7 +5,7 @@
 // somebody who waits costs one round trip to Redis and no write; and that without an
 // answer of Redis nobody enters and nothing is ordered.
 //
-//	request -> room view (cached 250 ms) -> identity (ticket | header) -> limits -> line | orders
+//	request -> room view (cached 250 ms) -> identity (ticket | header | jwt) -> limits -> line | orders
 //
 // It holds no state of its own that matters: any process can answer any
 // request. It does not decide who comes next (the line's scripts do) nor
@@ -98,6 +98,9 @@ type Observer struct {
 	// restored, passed (restored, behind others who have been let through), or
 	// refused (used, given up, or too old).
 	Restored func(room, result string)
+	// OtherNetwork is called for each ticket or token that is shown in another
+	// network than the one it was given in, where the room wants to know.
+	OtherNetwork func(room, credential string, passed bool)
 	// Waited is called for a sample of those who are let through: how long they
 	// were first told that they would wait, and how long they have.
 	Waited func(room string, told, waited time.Duration)
@@ -123,6 +126,7 @@ type Options struct {
 	Health    HealthKeeper // nil: orders are not counted, and no batch can follow them
 	Books     Books
 	KeptOut   Exclusions // nil: nobody is kept out
+	Codes     Codes      // nil: no access code counts
 	Reach     Reach      // nil: no room fails open
 	Draws     Draws      // nil: rooms whose places go by lot take nobody
 	Orders    Orders
@@ -132,8 +136,10 @@ type Options struct {
 	Observer  Observer
 	// Ready lists what keeps this process from being ready; empty: nothing.
 	Ready func() []string
-	// MemberHeader takes the member from X-Member-Id of peers in Trusted.
-	// Otherwise members are anonymous and known by their tickets.
+	// Users takes the member from user tokens; MemberHeader from X-Member-Id of
+	// peers in Trusted. Without either, members are anonymous and known by their
+	// tickets.
+	Users        Users
 	MemberHeader bool
 	// Trusted are the proxies that may say who asks, and from where.
 	Trusted clientip.Trusted
@@ -164,6 +170,7 @@ type API struct {
 	all     []screen // in the order in which they cost us more
 	failing *failing
 	guard   *guard
+	codes   *codes
 }
 
 // New returns an API of these parts.
@@ -177,7 +184,7 @@ func New(o Options) *API {
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
-		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o), guard: newGuard(o),
+		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o), guard: newGuard(o), codes: newCodes(o.Codes),
 	}
 }
 

@@ -15,8 +15,10 @@ const preflightSeconds = 600
 // every page send and read. X-Member-Id and X-Member-Lane are not for pages: a
 // proxy sets them.
 var (
-	pageSends = []string{"Content-Type", ticketHeader, tokenHeader, workHeader, challengeHeader, "Idempotency-Key", "X-Request-Id", "If-None-Match"}
-	pageReads = []string{"ETag", "Idempotency-Replayed", "Location", "Retry-After", "X-Request-Id"}
+	pageSends = []string{
+		"Authorization", "Content-Type", ticketHeader, tokenHeader, codeHeader, workHeader, challengeHeader, "Idempotency-Key", "X-Request-Id", "If-None-Match",
+	}
+	pageReads = []string{"ETag", "Idempotency-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-Id"}
 )
 
 // crossOrigin lets pages of exactly these origins call the API, with cookies.

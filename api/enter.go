@@ -12,6 +12,7 @@ import (
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/room"
 )
 
 // enter is POST /v1/rooms/{room}/entries. It takes nothing from a body: what
@@ -32,10 +33,12 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if c.lane, err = a.laneOf(r, v); err != nil {
+	if c.lane, err = laneOf(c, v); err != nil {
 		return err
 	}
-	if v.settings.EnterNeedsTicket && !c.hasTicket && len(a.screens(v)) == 0 {
+	// Nor is a code used up for somebody whom a lost answer would make a stranger.
+	asksFirst := v.settings.EnterNeedsTicket || c.member == "" && showsCode(r)
+	if asksFirst && !c.hasTicket && len(a.screens(v)) == 0 {
 		return a.ticketFirst(w, r, c, v)
 	}
 	wait, err := a.guard.enter(w, r, c, v)
@@ -85,6 +88,12 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 	}
 	if st, err := a.screened(r, c, v, known); err != nil || st.Status != "" {
 		return st, err
+	}
+	if v.settings.InvitedOnly || showsCode(r) {
+		st, err := a.byRight(r, c, v)
+		if err != nil || st.Status != "" {
+			return st, err
+		}
 	}
 	return a.enterLine(r.Context(), v, c.member, c.lane)
 }
@@ -197,6 +206,8 @@ func entered(st queue.Standing, err error) string {
 		return "asked"
 	case errors.Is(err, errProofOfWork), errors.Is(err, errChallenge):
 		return "refused"
+	case errors.Is(err, room.ErrCode), errors.Is(err, errNotInvited), errors.Is(err, errGuesses):
+		return "not_invited"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/api/jsonbody"
 	"github.com/linekeeper/linekeeper/api/problem"
+	"github.com/linekeeper/linekeeper/identity"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/room"
@@ -18,8 +19,10 @@ import (
 var (
 	errRoomNotFound   = errors.New("api: no such room")
 	errTicketInvalid  = errors.New("api: queue ticket missing or invalid")
-	errNoMember       = errors.New("api: no member id from a trusted proxy")
+	errNoMember       = errors.New("api: no member id from who may say it")
 	errNoLane         = errors.New("api: no such lane in the room")
+	errNotInvited     = errors.New("api: neither a claim nor a code to enter by")
+	errGuesses        = errors.New("api: too many access codes that do not count")
 	errTokenMissing   = errors.New("api: entry token missing")
 	errIdempotencyKey = errors.New("api: malformed Idempotency-Key")
 	errDrawOpen       = errors.New("api: the draw is not listed yet")
@@ -38,10 +41,15 @@ var answers = []struct {
 	{errRoomNotFound, "room-not-found", 0},
 	{errTicketInvalid, "ticket-invalid", 0},
 	{errNoMember, "unauthorized", 0},
+	{identity.ErrInvalid, "unauthorized", 0},
+	{identity.ErrUnavailable, "unavailable", 2 * time.Second},
 	{errNoLane, "bad-request", 0},
 	{errProofOfWork, "proof-of-work-invalid", 0},
 	{errChallenge, "challenge-failed", 0},
 	{errChallengesAway, "unavailable", 5 * time.Second},
+	{errNotInvited, "not-invited", 0},
+	{room.ErrCode, "access-code-refused", 0},
+	{errGuesses, "rate-limited", 0},
 	{errTokenMissing, "entry-token-missing", 0},
 	{errIdempotencyKey, "bad-request", 0},
 	{errSale, "bad-request", 0},
@@ -121,6 +129,7 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 		items    order.InvalidItemsError
 		soldOut  order.SoldOutError
 		unknown  order.UnknownProductError
+		guesses  guessesError
 	)
 	var soon interface {
 		error
@@ -133,6 +142,8 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 		retry = max(busy.Left, time.Second)
 	case errors.As(err, &progress):
 		retry = max(progress.RetryAfter, time.Second)
+	case errors.As(err, &guesses):
+		retry = guesses.retryAfter
 	case errors.As(err, &items):
 		p = p.WithDetail(items.Reason)
 	case errors.As(err, &soldOut):
@@ -140,7 +151,7 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 	case errors.As(err, &unknown):
 		p = p.WithDetail("There is no product " + unknown.SKU + ".")
 	case errors.Is(err, errNoLane):
-		p = p.WithDetail("X-Member-Lane must be one value, the name of a lane of this room. Nobody has entered.")
+		p = p.WithDetail("X-Member-Lane must be one value, the name of a lane of this room; the same goes for the claim of a user token. Nobody has entered.")
 	case errors.Is(err, errIdempotencyKey):
 		p = p.WithDetail("Idempotency-Key must be one value of 1 to 255 printable ASCII characters without spaces.")
 	case errors.Is(err, order.ErrMixedCurrency):

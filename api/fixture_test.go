@@ -175,7 +175,7 @@ func (f *fixture) pass(d time.Duration) {
 func (f *fixture) options() api.Options {
 	return api.Options{
 		Line: f.line, Returns: f.line, Snapshots: f.line, Hearer: f.line, Health: f.line, Books: f.rooms, KeptOut: f.rooms, Draws: f.rooms,
-		Reach:  f.line,
+		Reach: f.line, Codes: f.rooms,
 		Orders: order.New(f.line, f.orders, order.Options{}), OrderBook: f.orders, Ring: f.ring,
 		Ready: func() []string { return nil },
 	}

@@ -102,7 +102,7 @@ func newGuard(o Options) *guard {
 		address: newPolicy(l, "enter-address", l.EnterAddress), network: newPolicy(l, "enter-network", l.EnterNetwork),
 		member: newPolicy(l, "enter-member", l.EnterMember), order: newPolicy(l, "order-member", l.OrderMember),
 		polls: newLocal[seat](l, "poll-member", l.PollMember), wrong: newLocal[netip.Prefix](l, "wrong-credential", l.WrongCredential),
-		trusted: o.Trusted, named: o.MemberHeader, began: l.Now(), now: l.Now,
+		trusted: o.Trusted, named: o.MemberHeader || o.Users != nil, began: l.Now(), now: l.Now,
 	}
 }
 

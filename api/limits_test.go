@@ -50,9 +50,6 @@ func (f *fixture) limited(l api.Limits, more ...func(*api.Options)) {
 	}}, more...)...)
 }
 
-// from is a client behind the proxy.
-func from(addr string) with { return header("X-Forwarded-For", addr) }
-
 // told is the number of seconds until asking again makes sense, which a refusal
 // by a limit says in three places.
 func (a answer) told() time.Duration {

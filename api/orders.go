@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/linekeeper/linekeeper/api/jsonbody"
 	"github.com/linekeeper/linekeeper/api/spec"
 	"github.com/linekeeper/linekeeper/credential"
+	"github.com/linekeeper/linekeeper/identity"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
 )
@@ -27,11 +27,11 @@ const booksTimeout = 3 * time.Second
 // placeOrder is POST /v1/orders. The token comes first: without a good one
 // nothing is read, looked up or told.
 func (a *API) placeOrder(w http.ResponseWriter, r *http.Request) error {
-	g, err := a.grant(r)
+	g, shown, err := a.grant(r)
 	if err != nil {
 		return err
 	}
-	req, v, err := a.orderRequest(r, g)
+	req, v, err := a.orderRequest(r, g, shown)
 	if err != nil {
 		return err
 	}
@@ -66,9 +66,9 @@ func (a *API) placeFor(w http.ResponseWriter, r *http.Request, req order.Request
 	return writeJSON(w, http.StatusCreated, orderBody(placed.Order))
 }
 
-// orderRequest is what the token and the room decide about an order. The view is
-// nil where there is no room.
-func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, *view, error) {
+// orderRequest is what the token, with all that is shown beside it, and the room
+// decide about an order. The view is nil where there is no room.
+func (a *API) orderRequest(r *http.Request, g queue.Grant, shown []proof) (order.Request, *view, error) {
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return order.Request{}, nil, err
@@ -79,7 +79,7 @@ func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, *view
 	}
 	if v := a.failing.unclaimed(g); v != nil {
 		req.Unclaimed, req.Once = true, v.settings.OneOrderPerMember
-		return req, nil, nil // of no view: the batch does not follow orders that the line knows nothing of
+		return req, nil, a.allAtHome(r, v, shown) // of no view: the batch does not follow orders that the line knows nothing of
 	}
 	v, err := a.rooms.get(r.Context(), g.Room)
 	switch {
@@ -91,6 +91,8 @@ func (a *API) orderRequest(r *http.Request, g queue.Grant) (order.Request, *view
 		return order.Request{}, nil, err
 	default:
 		req.Once, req.Lease = v.settings.OneOrderPerMember, v.Rules.ClaimLease
+		err = a.allAtHome(r, v, shown)
+		return req, v, err
 	}
 	return req, v, nil
 }
@@ -100,26 +102,33 @@ const lostRoomLease = 15 * time.Second
 
 // grant verifies the entry token, and that an identity shown beside it is its
 // member's. The answer does not say what is wrong with it.
-func (a *API) grant(r *http.Request) (queue.Grant, error) {
-	shown := r.Header.Get(tokenHeader)
-	if shown == "" {
-		return queue.Grant{}, errTokenMissing
+func (a *API) grant(r *http.Request) (queue.Grant, []proof, error) {
+	text := r.Header.Get(tokenHeader)
+	if text == "" {
+		return queue.Grant{}, nil, errTokenMissing
 	}
-	g, err := a.Ring.Grant(shown)
+	g, binding, err := a.Ring.Bound(text)
 	if err != nil {
-		return queue.Grant{}, order.ErrTokenInvalid
+		return queue.Grant{}, nil, order.ErrTokenInvalid
 	}
+	shown := []proof{{"token", g.Member, binding}}
 	if text := r.Header.Get(ticketHeader); text != "" {
-		if t, err := a.Ring.Ticket(text); err != nil || t.Member != g.Member || t.Room != g.Room {
-			return queue.Grant{}, order.ErrTokenInvalid
+		t, err := a.Ring.Ticket(text)
+		if err != nil || t.Member != g.Member || t.Room != g.Room {
+			return queue.Grant{}, nil, order.ErrTokenInvalid
+		}
+		shown = append(shown, proof{"ticket", t.Member, t.Binding})
+	}
+	if a.namesMembers() {
+		c, err := a.named(r, caller{})
+		if errors.Is(err, identity.ErrUnavailable) {
+			return queue.Grant{}, nil, err
+		}
+		if err != nil || c.member != g.Member {
+			return queue.Grant{}, nil, order.ErrTokenInvalid
 		}
 	}
-	if a.MemberHeader {
-		if c, err := a.named(r, caller{}); err != nil || c.member != g.Member {
-			return queue.Grant{}, order.ErrTokenInvalid
-		}
-	}
-	return g, nil
+	return g, shown, nil
 }
 
 // idempotencyKey reads the optional header: printable ASCII.
@@ -143,7 +152,10 @@ func idempotencyKey(r *http.Request) (string, error) {
 // exist. The member shows the ticket of that room, or the token it was placed
 // with; without any credential Postgres is not asked.
 func (a *API) order(w http.ResponseWriter, r *http.Request) error {
-	shown := a.proofs(r)
+	shown, err := a.proofs(r)
+	if err != nil {
+		return err
+	}
 	if shown.none() {
 		return order.ErrNotFound
 	}
@@ -153,29 +165,36 @@ func (a *API) order(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !shown.of(o) {
-		return order.ErrNotFound
+	for _, p := range shown.of(o) {
+		if may, err := a.mayShow(r, o.Room, p); err != nil {
+			return err
+		} else if may {
+			return writeJSON(w, http.StatusOK, orderBody(o))
+		}
 	}
-	return writeJSON(w, http.StatusOK, orderBody(o))
+	return order.ErrNotFound
 }
 
 // proofs are the verified credentials that a request shows, of any room.
 type proofs struct {
-	member  string // by a trusted proxy
+	member  string // by a trusted proxy or a user token
 	grant   string
+	binding string // of the token with that grant
 	tickets []credential.Ticket
 }
 
-func (a *API) proofs(r *http.Request) proofs {
+func (a *API) proofs(r *http.Request) (proofs, error) {
 	var p proofs
-	if a.MemberHeader {
-		if c, err := a.named(r, caller{}); err == nil {
-			p.member = c.member
+	if a.namesMembers() {
+		c, err := a.named(r, caller{})
+		if !errors.Is(err, identity.ErrUnavailable) {
+			err = nil // who shows nothing good sees no order
 		}
-		return p
+		p.member = c.member
+		return p, err
 	}
-	if g, err := a.Ring.Grant(r.Header.Get(tokenHeader)); err == nil {
-		p.grant = g.ID
+	if g, binding, err := a.Ring.Bound(r.Header.Get(tokenHeader)); err == nil {
+		p.grant, p.binding = g.ID, binding
 	}
 	texts := []string{r.Header.Get(ticketHeader)}
 	for _, k := range r.Cookies() {
@@ -188,18 +207,26 @@ func (a *API) proofs(r *http.Request) proofs {
 			p.tickets = append(p.tickets, t)
 		}
 	}
-	return p
+	return p, nil
 }
 
 func (p proofs) none() bool { return p.member == "" && p.grant == "" && len(p.tickets) == 0 }
 
-func (p proofs) of(o order.Order) bool {
-	if p.member != "" {
-		return p.member == o.Member
+// of are those that an order may be shown to.
+func (p proofs) of(o order.Order) []proof {
+	var fit []proof
+	if p.member != "" && p.member == o.Member {
+		fit = append(fit, proof{kind: "member", member: p.member})
 	}
-	return p.grant == o.Grant || slices.ContainsFunc(p.tickets, func(t credential.Ticket) bool {
-		return t.Room == o.Room && t.Member == o.Member
-	})
+	if p.grant != "" && p.grant == o.Grant {
+		fit = append(fit, proof{"token", o.Member, p.binding})
+	}
+	for _, t := range p.tickets {
+		if t.Room == o.Room && t.Member == o.Member {
+			fit = append(fit, proof{"ticket", t.Member, t.Binding})
+		}
+	}
+	return fit
 }
 
 func items(in []spec.Item) []order.Item {

@@ -93,7 +93,7 @@ func (a *API) passOpen(w http.ResponseWriter, r *http.Request, d *door, entering
 	case c.member == "":
 		c.member = credential.NewMember()
 	}
-	if c.lane, err = a.laneOf(r, v); err != nil {
+	if c.lane, err = laneOf(c, v); err != nil {
 		return err
 	}
 	if st, in := stands(c, v); !in && !entering {
@@ -109,7 +109,7 @@ func (a *API) passOpen(w http.ResponseWriter, r *http.Request, d *door, entering
 	if st.Status == queue.NotEntered {
 		return a.answer(w, r, c, v, st)
 	}
-	return a.answerOpen(w, c, v, g)
+	return a.answerOpen(w, r, c, v, g)
 }
 
 // stands tells whether somebody who polls was in line, as far as the ticket says; a
@@ -178,15 +178,16 @@ func (a *API) barredBy(ctx context.Context, v *view, member string) (queue.Outco
 
 // answerOpen hands out the token. The place that a ticket says stays what it is:
 // Redis may still know it.
-func (a *API) answerOpen(w http.ResponseWriter, c caller, v *view, g queue.Grant) error {
-	token, err := a.Ring.SignGrant(g)
+func (a *API) answerOpen(w http.ResponseWriter, r *http.Request, c caller, v *view, g queue.Grant) error {
+	network := a.network(r, v)
+	token, err := a.Ring.SignBound(g, a.Ring.Bind(g.KeyID, g.Member, network))
 	if err != nil {
 		return err
 	}
 	p := position(v, queue.Standing{Status: queue.Ready})
 	text, expiry, lane := token.Reveal(), g.Expiry, v.lane(c.lane)
 	p.EntryToken, p.EntryTokenExpiresAt, p.Lane = &text, &expiry, &lane
-	ticket, err := a.renewed(c, v, queue.Standing{})
+	ticket, err := a.renewed(c, v, queue.Standing{}, network)
 	if err != nil {
 		return err
 	}

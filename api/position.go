@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -26,14 +27,15 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, c caller, v *view, 
 	if st.New {
 		status = http.StatusCreated
 	}
+	network := a.network(r, v)
 	if st.Status == queue.Ready || st.Status == queue.Claimed {
-		if err := a.handOver(r.Context(), &p, st.Grant); errors.Is(err, queue.ErrGone) {
+		if err := a.handOver(r.Context(), &p, st.Grant, network); errors.Is(err, queue.ErrGone) {
 			return a.answerAgain(w, r, c, v) // it ended in between
 		} else if err != nil {
 			return err
 		}
 	}
-	ticket, err := a.renewed(c, v, st)
+	ticket, err := a.renewed(c, v, st, network)
 	if err != nil {
 		return err
 	}
@@ -59,14 +61,15 @@ func (a *API) answerAgain(w http.ResponseWriter, r *http.Request, c caller, v *v
 }
 
 // handOver picks the grant up for its member and signs the entry token. The
-// same grant gives the same bytes, at every poll and on every process.
-func (a *API) handOver(ctx context.Context, p *spec.Position, g queue.Grant) error {
+// same grant gives the same bytes, at every poll and on every process; in a room
+// that binds tokens, at every poll from one network.
+func (a *API) handOver(ctx context.Context, p *spec.Position, g queue.Grant, network netip.Prefix) error {
 	first := !g.Picked
 	g, err := a.Returns.PickUp(ctx, g, a.Ring.SigningKeyID())
 	if err != nil {
 		return err
 	}
-	token, err := a.Ring.SignGrant(g)
+	token, err := a.Ring.SignBound(g, a.Ring.Bind(g.KeyID, g.Member, network))
 	if err != nil {
 		return err
 	}
@@ -81,7 +84,7 @@ func (a *API) handOver(ctx context.Context, p *spec.Position, g queue.Grant) err
 
 // renewed returns a fresh ticket where the caller's is missing, of another
 // place, or due for renewal; else nil.
-func (a *API) renewed(c caller, v *view, st queue.Standing) (*credential.Token, error) {
+func (a *API) renewed(c caller, v *view, st queue.Standing, network netip.Prefix) (*credential.Token, error) {
 	t := credential.Ticket{Room: v.Room, Sale: v.Sale, Generation: v.Generation, Member: c.member, Place: st.Place, IssuedAt: v.now()}
 	// Postgres does not know the place of somebody who was let straight in, so the
 	// ticket has to say by itself that it is used.
@@ -101,6 +104,7 @@ func (a *API) renewed(c caller, v *view, st queue.Standing) (*credential.Token, 
 	if same && !c.ticket.Renew(v.now(), a.Ring) {
 		return nil, nil
 	}
+	t.Binding = a.Ring.Bind(a.Ring.SigningKeyID(), t.Member, network)
 	token, err := a.Ring.SignTicket(t)
 	if err != nil {
 		return nil, err

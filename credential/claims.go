@@ -27,6 +27,7 @@ type claims struct {
 	Granted    bool   `json:"granted,omitempty"` // of a ticket; a token goes without saying
 	Work       int    `json:"work,omitempty"`    // of a ticket without a place
 	Open       bool   `json:"open,omitempty"`    // of a token that the line knows nothing of
+	Network    string `json:"net,omitempty"`     // in which it was given, as Bind has it
 }
 
 // GetAudience is what the library compares with the purpose at hand.
@@ -70,6 +71,8 @@ func (c *claims) check() error {
 		return errors.New("sale or generation out of range")
 	case !within(c.IssuedAt, 1, maxSecond) || !within(c.Expiry, 1, maxSecond):
 		return errors.New("time out of range")
+	case !validBinding(c.Network):
+		return errors.New("malformed network")
 	}
 	return nil
 }

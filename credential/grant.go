@@ -12,7 +12,11 @@ import (
 // its pick-up: so every poll, on every process, hands out the same bytes, and a
 // client that compares or caches tokens sees one. It refuses a grant that was
 // not picked up, whose expiry is not final yet, and what Grant would not read.
-func (r *Ring) SignGrant(g queue.Grant) (Token, error) {
+func (r *Ring) SignGrant(g queue.Grant) (Token, error) { return r.SignBound(g, "") }
+
+// SignBound is SignGrant for a token that says in which network it is given, by
+// Bind with the key that g names; an empty binding is none.
+func (r *Ring) SignBound(g queue.Grant, binding string) (Token, error) {
 	if !g.Picked || g.Expiry.Nanosecond() != 0 {
 		return Token{}, fmt.Errorf("sign grant %s: not picked up, or no expiry in whole seconds", g.ID)
 	}
@@ -28,6 +32,7 @@ func (r *Ring) SignGrant(g queue.Grant) (Token, error) {
 		IssuedAt:   g.IssuedAt.Unix(),
 		Expiry:     g.Expiry.Unix(),
 		Open:       g.Open,
+		Network:    binding,
 	}
 	if err := c.checkGrant(); err != nil {
 		return Token{}, fmt.Errorf("sign grant %s: %w", g.ID, err)
@@ -43,9 +48,16 @@ func (r *Ring) SignGrant(g queue.Grant) (Token, error) {
 // is ErrInvalid. That the grant was given is all it says: whether it has ended
 // or is spent is for a claim to find out. IssuedAt is in whole seconds.
 func (r *Ring) Grant(s string) (queue.Grant, error) {
+	g, _, err := r.Bound(s)
+	return g, err
+}
+
+// Bound is Grant with what the token says of the network that it was given in;
+// empty where it says nothing.
+func (r *Ring) Bound(s string) (g queue.Grant, binding string, err error) {
 	c, kid, err := r.verify(s, r.tokens)
 	if err != nil || c.checkGrant() != nil {
-		return queue.Grant{}, ErrInvalid
+		return queue.Grant{}, "", ErrInvalid
 	}
 	return queue.Grant{
 		ID:         c.ID,
@@ -59,7 +71,7 @@ func (r *Ring) Grant(s string) (queue.Grant, error) {
 		Picked:     true, // only those are signed
 		KeyID:      kid,
 		Open:       c.Open,
-	}, nil
+	}, c.Network, nil
 }
 
 // checkGrant says what keeps the claims from being a grant.

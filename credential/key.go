@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
+	"net/netip"
 	"regexp"
 	"strings"
 
@@ -27,6 +28,7 @@ type key struct {
 	signed func(*jwt.Token) (string, error)
 	seal   func(text string) ([]byte, error) // the signature of what is no JWT
 	verify jwt.Keyfunc
+	bind   func(member string, network netip.Prefix) string
 }
 
 // parseKey reads what follows the key id: base64, or ed25519:base64. Its errors
@@ -40,7 +42,7 @@ func parseKey(id, text string) (*key, error) {
 		private := ed25519.NewKeyFromSeed(b)
 		k, err := newKey(id, jwt.SigningMethodEdDSA, private, private.Public())
 		if err == nil {
-			k.public = private.Public().(ed25519.PublicKey)
+			k.public, k.bind = private.Public().(ed25519.PublicKey), binder(b)
 		}
 		return k, err
 	}
@@ -48,7 +50,11 @@ func parseKey(id, text string) (*key, error) {
 	if err != nil || len(secret) < minSecret {
 		return nil, errors.New("a key must be base64 of at least 32 bytes")
 	}
-	return newKey(id, jwt.SigningMethodHS256, secret, secret)
+	k, err := newKey(id, jwt.SigningMethodHS256, secret, secret)
+	if err == nil {
+		k.bind = binder(secret)
+	}
+	return k, err
 }
 
 func newKey(id string, method jwt.SigningMethod, signing, verifying any) (*key, error) {

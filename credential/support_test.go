@@ -115,6 +115,9 @@ func anyTicket(t *rapid.T) credential.Ticket {
 		x.Place.Score = rapid.Int64Range(1, 1<<53).Draw(t, "score")
 		x.Granted = rapid.Bool().Draw(t, "granted")
 	}
+	if rapid.Bool().Draw(t, "bound") {
+		x.Binding = base64.RawURLEncoding.EncodeToString(rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "binding"))
+	}
 	x.Sale = rapid.Int64Range(low, 1<<53).Draw(t, "sale")
 	x.Generation = rapid.Int64Range(low, 1<<53).Draw(t, "generation")
 	if low == 0 && x.Sale > 0 {

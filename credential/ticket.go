@@ -22,6 +22,7 @@ type Ticket struct {
 	Place      queue.Place // Score 0: no place, the ticket only binds a member
 	Granted    bool        // the place had been let through: by itself the ticket brings it back no more
 	Work       int         // bits of a proof of work that were asked of a member without a place; 0: none
+	Binding    string      // to the network in which it was given, by Ring.Bind; empty: to none
 	IssuedAt   time.Time   // in Redis time; a signed ticket has whole seconds
 	KeyID      string      // of the key that signed it; signing ignores it
 }
@@ -53,6 +54,7 @@ func (r *Ring) SignTicket(t Ticket) (Token, error) {
 		Expiry:     t.IssuedAt.Add(TicketTTL).Unix(),
 		Granted:    t.Granted,
 		Work:       t.Work,
+		Network:    t.Binding,
 	}
 	if err := c.checkTicket(); err != nil {
 		return Token{}, fmt.Errorf("sign ticket of room %q: %w", t.Room, err)
@@ -79,6 +81,7 @@ func (r *Ring) Ticket(s string) (Ticket, error) {
 		Place:      c.place(),
 		Granted:    c.Granted,
 		Work:       c.Work,
+		Binding:    c.Network,
 		IssuedAt:   time.Unix(c.IssuedAt, 0).UTC(),
 		KeyID:      kid,
 	}, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/linekeeper/linekeeper/room"
 )
 
-// anySettings draws settings that are valid in this version.
+// anySettings draws settings that are valid.
 func anySettings(t *rapid.T) room.Settings {
 	s := room.Defaults()
 	between := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
@@ -39,6 +39,7 @@ func anySettings(t *rapid.T) room.Settings {
 	s.OneOrderPerMember = rapid.Bool().Draw(t, "oneOrderPerMember")
 	s.DirectAdmission = !s.OneOrderPerMember && rapid.Bool().Draw(t, "directAdmission")
 	s.EnterNeedsTicket, s.OutsideChallenge = rapid.Bool().Draw(t, "enterNeedsTicket"), rapid.Bool().Draw(t, "outsideChallenge")
+	s.InvitedOnly = rapid.Bool().Draw(t, "invitedOnly")
 	s.ReturnURLs = rapid.SliceOfN(rapid.StringMatching(`https://[a-z0-9]{1,8}\.example(/[a-z]{1,5})?`), 0, 5).Draw(t, "returnUrls")
 	s.Message = rapid.MapOfN(rapid.StringMatching(`[a-z]{2,3}(-[A-Z]{2})?`), anyText(), 0, 4).Draw(t, "message")
 	if rapid.Bool().Draw(t, "stocked") {
@@ -137,7 +138,7 @@ func TestDefaultsAreThoseOfTheContract(t *testing.T) {
 		"processingTimeoutSeconds":5,"doneTtlSeconds":3600,"settleSeconds":40,"lanes":[{"name":"standard","weight":1}],
 		"priority":"ratio","maxWaitSeconds":0,"timeZone":"UTC","adaptive":false,"directAdmission":false,"eager":false,"stock":null,"overbook":1,
 		"opensAt":null,"admitsAt":null,"closesAt":null,"draw":false,"paused":false,"draining":false,"off":false,
-		"oneOrderPerMember":false,"enterNeedsTicket":false,
+		"oneOrderPerMember":false,"enterNeedsTicket":false,"invitedOnly":false,
 		"proofOfWorkBits":0,"proofOfWorkMaxBits":0,"proofOfWorkRate":100,"outsideChallenge":false,"fail":"closed","failOpenAfterSeconds":30,"binding":"off",
 		"returnUrls":[],"message":{}}`
 	require.JSONEq(t, want, string(marshal(t, room.Defaults())))
@@ -243,20 +244,6 @@ func TestValidateNamesTheExactFieldAndWhatWasGot(t *testing.T) {
 			tc.change(&s)
 			require.Equal(t, room.Problems{tc.want}, s.Validate())
 		})
-	}
-}
-
-func TestWhatThisVersionLacksIsRefusedAndNotIgnored(t *testing.T) {
-	t.Parallel()
-	for field, patch := range map[string]string{
-		"binding": `{"binding":"strict"}`,
-	} {
-		_, err := room.Parse([]byte(patch))
-		var problems room.Problems
-		require.ErrorAs(t, err, &problems, patch)
-		require.Len(t, problems, 1, patch)
-		require.Equal(t, field, problems[0].Field)
-		require.Contains(t, problems[0].Detail, "in this version")
 	}
 }
 

@@ -42,13 +42,14 @@ type Settings struct {
 	Off                      bool              `json:"off"`                      // everybody passes, unless paused or draining
 	OneOrderPerMember        bool              `json:"oneOrderPerMember"`        // per sale
 	EnterNeedsTicket         bool              `json:"enterNeedsTicket"`         // the first enter hands out a ticket and writes nothing
+	InvitedOnly              bool              `json:"invitedOnly"`              // to enter takes a claim to a lane, or an access code
 	ProofOfWorkBits          int               `json:"proofOfWorkBits"`          // that a newcomer must show; 0: none
 	ProofOfWorkMaxBits       int               `json:"proofOfWorkMaxBits"`       // while many come; 0: never more
 	ProofOfWorkRate          int               `json:"proofOfWorkRate"`          // newcomers per second that are not many
 	OutsideChallenge         bool              `json:"outsideChallenge"`         // a newcomer must have passed one
 	Fail                     string            `json:"fail"`                     // closed, or open: people pass while Redis is out of reach
 	FailOpenAfterSeconds     int               `json:"failOpenAfterSeconds"`     // of being out of reach, without a break
-	Binding                  string            `json:"binding"`                  // of a token to the member's network
+	Binding                  string            `json:"binding"`                  // of tickets and tokens to the network they are given in
 	ReturnURLs               []string          `json:"returnUrls"`               // where the waiting page may send people
 	Message                  map[string]string `json:"message"`                  // language tag -> what members read
 }
@@ -72,7 +73,7 @@ func Defaults() Settings {
 		ProcessingTimeoutSeconds: 5, DoneTTLSeconds: 3600, SettleSeconds: 40,
 		Lanes: []Lane{{Name: "standard", Weight: 1}}, Priority: "ratio", TimeZone: "UTC", Overbook: 1,
 		ProofOfWorkRate: 100,
-		Fail:            "closed", FailOpenAfterSeconds: 30, Binding: "off",
+		Fail:            "closed", FailOpenAfterSeconds: 30, Binding: BindingOff,
 		ReturnURLs: []string{}, Message: map[string]string{},
 	}
 }
@@ -142,7 +143,7 @@ func (s Settings) problems() Problems {
 	for _, f := range fields {
 		wrong = append(wrong, f.check(s)...)
 	}
-	for _, p := range slices.Concat(s.together(), s.lots(), s.notYet()) {
+	for _, p := range slices.Concat(s.together(), s.lots()) {
 		if !wrong.about(p.Field) {
 			wrong = append(wrong, p)
 		}

@@ -20,7 +20,7 @@ var statuses = map[string]int{
 	"bad-request": 400, "body-too-large": 413, "unsupported-media-type": 415, "not-found": 404,
 	"method-not-allowed": 405, "unauthorized": 401, "forbidden": 403,
 	"room-not-open": 403, "room-closed": 403, "room-sold-out": 403, "member-blocked": 403, "room-not-found": 404,
-	"proof-of-work-invalid": 403, "challenge-failed": 403,
+	"proof-of-work-invalid": 403, "challenge-failed": 403, "not-invited": 403, "access-code-refused": 403,
 	"draw-not-found": 404, "draw-not-over": 409, "not-drawn": 404,
 	"already-ordered": 409, "rate-limited": 429, "room-full": 429, "poll-too-fast": 429, "ticket-invalid": 401,
 	"order-in-progress": 409, "entry-token-missing": 401, "entry-token-invalid": 401, "entry-token-consumed": 409,

@@ -47,6 +47,25 @@ const (
 	Sha256 ProofOfWorkAlgorithm = "sha-256"
 )
 
+// Code An access code, without the code
+type Code struct {
+	// Batch The same for codes made together
+	Batch int64 `json:"batch"`
+
+	// Ending Its last four characters
+	Ending    string     `json:"ending"`
+	ID        int64      `json:"id"`
+	Lane      *string    `json:"lane"`
+	MadeAt    time.Time  `json:"madeAt"`
+	RevokedAt *time.Time `json:"revokedAt"`
+
+	// Used Members who have used it in the sale that runs
+	Used int `json:"used"`
+
+	// Uses Members who may use it in each sale
+	Uses int `json:"uses"`
+}
+
 // Draw A draw, as far as it is public
 type Draw struct {
 	// Commitment The SHA-256 of the seed: keep it
@@ -146,6 +165,16 @@ type LaneStatus struct {
 	Waiting int64 `json:"waiting"`
 }
 
+// MadeCodes Codes that have just been made
+type MadeCodes struct {
+	// Batch What they are revoked together by
+	Batch int64    `json:"batch"`
+	Codes []string `json:"codes"`
+	Lane  *string  `json:"lane"`
+	Room  string   `json:"room"`
+	Uses  int      `json:"uses"`
+}
+
 // Message What the operator tells those who wait, by language tag; null where there is nothing
 type Message map[string]string
 
@@ -156,6 +185,18 @@ type MustShow struct {
 
 	// ProofOfWork A proof of work, in `X-Proof-Of-Work`; null where none is asked for
 	ProofOfWork *ProofOfWork `json:"proofOfWork"`
+}
+
+// NewCodes What codes are wanted
+type NewCodes struct {
+	// Count How many codes
+	Count *int `json:"count,omitempty"`
+
+	// Lane The lane that a code gives; null, or left out: that of whoever shows it
+	Lane *string `json:"lane,omitempty"`
+
+	// Uses How many members may use each code in each sale
+	Uses *int `json:"uses,omitempty"`
 }
 
 // Order Something that a member has bought
@@ -285,6 +326,12 @@ type ProofOfWorkAlgorithm string
 // Release How many of those in line go at once
 type Release struct {
 	Count int `json:"count"`
+}
+
+// Revocation One code, or those made together
+type Revocation struct {
+	Batch *int64 `json:"batch,omitempty"`
+	ID    *int64 `json:"id,omitempty"`
 }
 
 // RoomState What a room is doing. PRE_QUEUE and PAUSED: people enter, nobody is let through. DRAINING:

@@ -39,6 +39,7 @@ type cli struct {
 
 	Room    roomCmd    `cmd:"" help:"Rooms and their settings, through the operators' API."`
 	Member  memberCmd  `cmd:"" help:"Members of a room, through the operators' API."`
+	Code    codeCmd    `cmd:"" help:"Access codes of rooms, through the operators' API."`
 	Product productCmd `cmd:"" help:"What is sold, through the operators' API."`
 	Outbox  outboxCmd  `cmd:"" help:"Events that orders have left, through the operators' API."`
 	Audit   auditCmd   `cmd:"" help:"Who changed what, newest first."`

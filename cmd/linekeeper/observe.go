@@ -36,9 +36,10 @@ func (s *server) middleware() []func(http.Handler) http.Handler {
 
 func (s *server) apiObserver() api.Observer {
 	return api.Observer{
-		Entered:  s.metrics.Entered,
-		Restored: s.metrics.Restored,
-		Waited:   s.metrics.Waited,
+		Entered:      s.metrics.Entered,
+		Restored:     s.metrics.Restored,
+		Waited:       s.metrics.Waited,
+		OtherNetwork: s.metrics.OtherNetwork,
 		StraightIn: func(room, lane string) { // counts like an admission of a tick
 			s.metrics.Granted(room, "issued", 1)
 			s.metrics.Admitted(room, lane, 0)

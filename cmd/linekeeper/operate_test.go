@@ -122,7 +122,7 @@ func TestWrongUseIsToldBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"room", "get", "UPPER"}, "can't be the name of a room"},
 		{[]string{"room", "set", "r", "batchSize=0", "foo=1"}, "linekeeper: foo is not a setting; `linekeeper config docs` lists them\nlinekeeper: batchSize must be"},
 		{[]string{"room", "set", "r"}, "setting=value"},
-		{[]string{"room", "create", "r", "binding=strict"}, `binding must be "off" in this version`},
+		{[]string{"room", "create", "r", "binding=tight"}, `binding must be one of ["off" "observe" "strict"], got "tight"`},
 		{[]string{"room", "flush", "r", "--confirm", "q"}, `--confirm: is "q", not the room's name r again`},
 		{[]string{"room", "delete", "r"}, "--confirm"},
 		{[]string{"product", "set", "demo", "priceCents=1"}, "stock must be given"},

@@ -24,7 +24,7 @@ func (c *serveCmd) Check() error {
 		_, keys = credential.ParseRing(c.Keys.Reveal())
 	}
 	_, tokens := admin.ParseTokens(c.AdminTokens.Reveal())
-	return errors.Join(c.Process.Check(), named("LINEKEEPER_KEYS", keys), named("LINEKEEPER_ADMIN_TOKENS", tokens))
+	return errors.Join(c.Process.Check(), named("LINEKEEPER_KEYS", keys), named("LINEKEEPER_ADMIN_TOKENS", tokens), checkIdentity(c.Process))
 }
 
 // redisLog takes what the Redis client says of itself, per connection and

@@ -44,6 +44,7 @@ type server struct {
 	moves   *telemetry.Transitions
 	ring    *credential.Ring
 	tokens  *admin.Tokens
+	others  verifiers // of tokens that others issue
 
 	rdb   redis.UniversalClient
 	locks redis.UniversalClient // of the scheduler's lock alone: short timeouts, no retries
@@ -72,8 +73,12 @@ func newServer(ctx context.Context, conf config.Process, log *slog.Logger, hooks
 	if err != nil {
 		return nil, err
 	}
+	others, err := newVerifiers(conf, log)
+	if err != nil {
+		return nil, err
+	}
 	s := &server{
-		conf: conf, log: log, ring: ring, tokens: tokens,
+		conf: conf, log: log, ring: ring, tokens: tokens, others: others,
 		metrics: telemetry.New(version()), moves: telemetry.NewTransitions(log, conf.LogTransitions),
 	}
 	if err := s.connect(ctx); err != nil {
@@ -184,6 +189,7 @@ func (s *server) run(ctx context.Context, listening func(public, operators net.A
 func (s *server) background(g *errgroup.Group, work, leading context.Context) {
 	g.Go(func() error { return s.ready.run(work, s.line.Probe, s.writable) })
 	g.Go(func() error { return newKeyring(s.ring, s.conf, s.log).run(work) })
+	s.others.run(work, g)
 	if s.conf.Roles.Has(config.RoleRelay) {
 		g.Go(func() error { return s.relay.Run(work) })
 	}
@@ -210,11 +216,11 @@ func (s *server) scheduler(leads *leadership) *scheduler.Scheduler {
 func (s *server) publicHandler() (*api.API, http.Handler) {
 	a := api.New(api.Options{
 		Line: s.line, Returns: s.line, Snapshots: s.line, Hearer: s.line, Health: s.line, Books: s.rooms, KeptOut: s.rooms, Draws: s.rooms,
-		Reach: s.line,
+		Reach: s.line, Codes: s.rooms,
 		Orders: order.New(s.line, s.orders, order.Options{Log: s.log, Began: s.metrics.OrderBegan,
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
 		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
-		MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
+		Users: s.others.forMembers(), MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
 		Challenges: challenges(s.conf.Challenge), CookieSecure: s.conf.CookieSecure, Origins: s.conf.CORSOrigins,
 		Limits:     s.limits(),
 		Middleware: append(s.middleware(), breaker.Requests), // operators see for themselves
@@ -225,7 +231,7 @@ func (s *server) publicHandler() (*api.API, http.Handler) {
 func (s *server) operatorsHandler() http.Handler {
 	return admin.New(admin.Options{
 		Store: s.rooms, Lines: s.line, Outbox: outboxAdmin{outbox.NewAdmin(s.books)},
-		Tokens: s.tokens, Log: s.log, Metrics: s.metrics.Handler(), Use: s.middleware(),
+		Tokens: s.tokens, Operators: s.others.forOperators(), Log: s.log, Metrics: s.metrics.Handler(), Use: s.middleware(),
 		Trusted: clientip.Trusted(s.conf.TrustedProxies), HashMember: telemetry.HashMember,
 		Failed: s.metrics.OperatorUnknown, Evicted: s.evicted,
 	})

@@ -50,7 +50,7 @@ func TestAssignmentsThatCantBeAreAllToldAtOnce(t *testing.T) {
 		{"opensAt=tomorrow", "opensAt", "RFC 3339"},
 		{"stock=a b", "stock", "a product's sku"},
 		{"overbook=0.5", "overbook", "from 1 to 10 with at most 3 decimals, got 0.5"},
-		{"binding=strict", "binding", "in this version"},
+		{"binding=tight", "binding", `one of ["off" "observe" "strict"]`},
 		{"message.en=\x00", "message.en", "without control"},
 	} {
 		_, err := cli.ParseAssignments([]string{"intervalMs=1", c.arg})

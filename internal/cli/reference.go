@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -120,7 +119,7 @@ func roomReference() (string, error) {
 	b.WriteString("| setting | default | range | what |\n|---|---|---|---|\n")
 	for _, name := range SettingNames() {
 		p := doc.Components.Schemas.RoomSettings.Properties[name]
-		what := strings.TrimSuffix(p.Description, ".") + "." + notYet(name, p)
+		what := strings.TrimSuffix(p.Description, ".") + "."
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", name, defaults[name], p.values(), cell(what))
 	}
 	return b.String(), nil
@@ -150,24 +149,4 @@ func (p property) values() string {
 	default:
 		return fmt.Sprintf("%d to %d", p.Minimum, p.Maximum)
 	}
-}
-
-// notYet tells of a setting that this version can't honour, by trying values
-// other than its default.
-func notYet(name string, p property) string {
-	tries := []string{"true", `"demo"`, fmt.Sprint(p.Minimum + 1), `[{"name":"a","weight":1},{"name":"b","weight":1}]`}
-	for _, word := range p.Enum {
-		quoted, _ := json.Marshal(word)
-		tries = append(tries, string(quoted))
-	}
-	for _, value := range tries {
-		_, err := room.MergePatch(room.Defaults(), fmt.Appendf(nil, `{%q:%s}`, name, value))
-		problems, _ := err.(room.Problems)
-		for _, wrong := range problems {
-			if wrong.Field == name && strings.Contains(wrong.Detail, "in this version") {
-				return " Not yet: it " + wrong.Detail + "."
-			}
-		}
-	}
-	return ""
 }

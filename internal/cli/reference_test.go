@@ -40,8 +40,4 @@ func TestReferenceHasEverySettingWithItsDefaultAndRange(t *testing.T) {
 			require.Regexp(t, name+" must be a (whole )?number from "+low+" to "+high+",", err, "the contract and the code differ")
 		}
 	}
-	require.Contains(t, doc, "Not yet: it must be \"off\" in this version.")
-	require.Regexp(t, "(?m)^\\| `binding` .*Not yet", doc)
-	require.NotRegexp(t, "(?m)^\\| `fail` .*Not yet", doc)
-	require.NotRegexp(t, "(?m)^\\| `batchSize` .*Not yet", doc)
 }

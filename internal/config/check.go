@@ -71,18 +71,11 @@ func (p Process) checkListeners(ps *problems) {
 		return
 	}
 	// Whoever reaches the admin listener can flush a sale.
-	if !loopback(adminHost) && strings.TrimSpace(p.AdminTokens.Reveal()) == "" {
-		ps.add("LINEKEEPER_ADMIN_LISTEN", "is %s, beyond loopback, which needs LINEKEEPER_ADMIN_TOKENS", p.AdminListen)
+	if !loopback(adminHost) && strings.TrimSpace(p.AdminTokens.Reveal()) == "" && p.OIDCIssuer == "" {
+		ps.add("LINEKEEPER_ADMIN_LISTEN", "is %s, beyond loopback, which needs LINEKEEPER_ADMIN_TOKENS or LINEKEEPER_OIDC_ISSUER", p.AdminListen)
 	}
 	if err == nil && port == adminPort && port != 0 {
 		ps.add("LINEKEEPER_ADMIN_LISTEN", "has port %d, which LINEKEEPER_LISTEN has too", port)
-	}
-}
-
-// checkIdentity: a header that anybody may send names nobody.
-func (p Process) checkIdentity(ps *problems) {
-	if p.Identity == IdentityHeader && len(p.TrustedProxies) == 0 {
-		ps.add("LINEKEEPER_IDENTITY", "is header, which needs LINEKEEPER_TRUSTED_PROXIES")
 	}
 }
 

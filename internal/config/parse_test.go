@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"os"
@@ -96,6 +97,17 @@ var settings = []struct {
 	{"limit-order-member", "fixed:1/1m", "leaky:2/1m", "token:3/1m", "off", "leaky:10/1m", func(p config.Process) any { return p.LimitOrderMember }},
 	{"limit-poll-member", "token:1/1s", "token:2/1s", "token:4/1s", "off", "token:3/1s", func(p config.Process) any { return p.LimitPollMember }},
 	{"limit-wrong-credential", "token:1/1m", "token:2/1m", "token:3/1m", "off", "token:30/1m", func(p config.Process) any { return p.LimitWrongCredential }},
+	{"jwt-keys", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTKeys }},
+	{"jwt-algorithms", "HS256", "RS256", "ES256", "[EdDSA, ES256]", "RS256,ES256,EdDSA", func(p config.Process) any { return p.JWTAlgorithms }},
+	{"jwt-issuer", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTIssuer }},
+	{"jwt-audience", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTAudience }},
+	{"jwt-member-claim", "a", "b", "c", "d", "sub", func(p config.Process) any { return p.JWTMemberClaim }},
+	{"jwt-lane-claim", "a", "b", "c", "d", "", func(p config.Process) any { return p.JWTLaneClaim }},
+	{"oidc-issuer", "a", "b", "c", "d", "", func(p config.Process) any { return p.OIDCIssuer }},
+	{"oidc-audience", "a", "b", "c", "d", "", func(p config.Process) any { return p.OIDCAudience }},
+	{"oidc-roles", "a:viewer", "b:admin", "c:operator", "\"d:admin, e:viewer\"", "", func(p config.Process) any { return text(p.OIDCRoles) }},
+	{"oidc-role-claim", "a", "b", "c", "d", "groups", func(p config.Process) any { return p.OIDCRoleClaim }},
+	{"oidc-name-claim", "a", "b", "c", "d", "sub", func(p config.Process) any { return p.OIDCNameClaim }},
 	{"leader-ttl", "0s", "2s", "3s", "4s", "5s", func(p config.Process) any { return p.LeaderTTL }},
 	{"cookie-secure", "false", "true", "false", "true", "true", func(p config.Process) any { return p.CookieSecure }},
 	{"cors-origins", "https://a.example", "https://b.example:8443", "http://localhost:3000", "[https://d.example, https://e.example]", "", func(p config.Process) any { return p.CORSOrigins }},
@@ -105,9 +117,15 @@ var settings = []struct {
 	{"allow-eviction", "true", "false", "true", "false", "false", func(p config.Process) any { return p.AllowEviction }},
 }
 
+// text is a setting as it would be written.
+func text(v encoding.TextMarshaler) string {
+	b, _ := v.MarshalText()
+	return string(b)
+}
+
 // plain drops what a list looks like in YAML, and in fmt.
 func plain(v any) string {
-	return strings.NewReplacer("[", "", "]", "", ", ", ",", " ", ",").Replace(fmt.Sprint(v))
+	return strings.NewReplacer("[", "", "]", "", `"`, "", ", ", ",", " ", ",").Replace(fmt.Sprint(v))
 }
 
 func TestFlagBeatsVariableBeatsFileBeatsYAMLBeatsDefault(t *testing.T) {
@@ -117,6 +135,9 @@ func TestFlagBeatsVariableBeatsFileBeatsYAMLBeatsDefault(t *testing.T) {
 		env := vars{}
 		if s.flag == "identity" {
 			env["LINEKEEPER_TRUSTED_PROXIES"] = "10.0.0.0/8"
+		}
+		if s.flag == "oidc-issuer" {
+			env["LINEKEEPER_OIDC_AUDIENCE"], env["LINEKEEPER_OIDC_ROLES"] = "a", "a:admin"
 		}
 		// dev asks for nothing, so that the default of a needed setting shows too.
 		expect := func(want, rule string, args ...string) {

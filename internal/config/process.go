@@ -56,15 +56,17 @@ type Process struct {
 	Challenge
 	Limits
 
-	Listen         string        `env:"LINEKEEPER_LISTEN" default:":8080" help:"Address of the public API."`
-	AdminListen    string        `env:"LINEKEEPER_ADMIN_LISTEN" default:"127.0.0.1:8081" help:"Address of the operators' API and of /metrics. Beyond loopback it needs admin tokens."`
-	Roles          Roles         `env:"LINEKEEPER_ROLES" default:"api,scheduler,relay" help:"What this process does, comma-separated: api, scheduler, relay."`
-	Keys           Secret        `env:"LINEKEEPER_KEYS" placeholder:"SECRET" help:"Signing keys, kid:base64[,kid:base64]: the first signs, all verify. Not taken from the command line."`
-	AdminTokens    Secret        `env:"LINEKEEPER_ADMIN_TOKENS" placeholder:"SECRET" help:"Admin tokens, name:role:sha256hex,...; roles viewer, operator, admin. Not taken from the command line."`
-	Identity       Identity      `env:"LINEKEEPER_IDENTITY" default:"ticket" help:"Who a member is: ticket (anonymous, by a signed ticket) or header (X-Member-Id from a trusted proxy)."`
-	TrustedProxies Prefixes      `env:"LINEKEEPER_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of the proxies whose X-Member-Id and X-Forwarded-For are believed."`
-	LeaderTTL      time.Duration `env:"LINEKEEPER_LEADER_TTL" default:"5s" help:"How long the scheduler's lock outlives its holder, 2s to 60s; 0 runs without a lock."`
-	CookieSecure   bool          `env:"LINEKEEPER_COOKIE_SECURE" default:"true" negatable:"" help:"Set cookies for https only."`
-	CORSOrigins    Origins       `env:"LINEKEEPER_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose pages may call the public API from a browser, as https://shop.example; none: no other origin."`
-	ShutdownDelay  time.Duration `env:"LINEKEEPER_SHUTDOWN_DELAY" default:"5s" help:"How long to go on serving, no longer ready, before stopping."`
+	Listen         string   `env:"LINEKEEPER_LISTEN" default:":8080" help:"Address of the public API."`
+	AdminListen    string   `env:"LINEKEEPER_ADMIN_LISTEN" default:"127.0.0.1:8081" help:"Address of the operators' API and of /metrics. Beyond loopback it needs admin tokens."`
+	Roles          Roles    `env:"LINEKEEPER_ROLES" default:"api,scheduler,relay" help:"What this process does, comma-separated: api, scheduler, relay."`
+	Keys           Secret   `env:"LINEKEEPER_KEYS" placeholder:"SECRET" help:"Signing keys, kid:base64[,kid:base64]: the first signs, all verify. Not taken from the command line."`
+	AdminTokens    Secret   `env:"LINEKEEPER_ADMIN_TOKENS" placeholder:"SECRET" help:"Admin tokens, name:role:sha256hex,...; roles viewer, operator, admin. Not taken from the command line."`
+	Identity       Identity `env:"LINEKEEPER_IDENTITY" default:"ticket" help:"Who a member is: ticket (anonymous, by a signed ticket), header (X-Member-Id from a trusted proxy) or jwt (the application's own user tokens)."`
+	TrustedProxies Prefixes `env:"LINEKEEPER_TRUSTED_PROXIES" placeholder:"CIDR,..." help:"Networks of the proxies whose X-Member-Id and X-Forwarded-For are believed."`
+	UserTokens
+	OperatorTokens
+	LeaderTTL     time.Duration `env:"LINEKEEPER_LEADER_TTL" default:"5s" help:"How long the scheduler's lock outlives its holder, 2s to 60s; 0 runs without a lock."`
+	CookieSecure  bool          `env:"LINEKEEPER_COOKIE_SECURE" default:"true" negatable:"" help:"Set cookies for https only."`
+	CORSOrigins   Origins       `env:"LINEKEEPER_CORS_ORIGINS" placeholder:"ORIGIN,..." help:"Origins whose pages may call the public API from a browser, as https://shop.example; none: no other origin."`
+	ShutdownDelay time.Duration `env:"LINEKEEPER_SHUTDOWN_DELAY" default:"5s" help:"How long to go on serving, no longer ready, before stopping."`
 }

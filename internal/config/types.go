@@ -68,19 +68,17 @@ type Identity string
 const (
 	IdentityTicket Identity = "ticket" // an anonymous member, bound by a signed queue ticket
 	IdentityHeader Identity = "header" // X-Member-Id, from a trusted proxy only
+	IdentityJWT    Identity = "jwt"    // the application's own user tokens
 )
 
-// UnmarshalText reads an identity. jwt is refused by name, because the
-// documentation speaks of it.
+// UnmarshalText reads an identity.
 func (i *Identity) UnmarshalText(text []byte) error {
 	switch v := Identity(text); v {
-	case IdentityTicket, IdentityHeader:
+	case IdentityTicket, IdentityHeader, IdentityJWT:
 		*i = v
 		return nil
-	case "jwt":
-		return fmt.Errorf("jwt is not supported by this version; use ticket or header")
 	default:
-		return fmt.Errorf("%q is not ticket or header", text)
+		return fmt.Errorf("%q is not ticket, header or jwt", text)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // line counts what members do, and what happens to them.
 type line struct {
 	entries, departures, admissions, grants, polls, restores *prometheus.CounterVec
-	lifts                                                    *prometheus.CounterVec
+	lifts, elsewhere                                         *prometheus.CounterVec
 	waits, estimates                                         *prometheus.HistogramVec
 }
 
@@ -28,6 +28,8 @@ func newLine(f promauto.Factory) line {
 			estimateBuckets), []string{"room"}),
 		polls:    f.NewCounterVec(counter("polls_total", "Polls, by the status answered."), []string{"room", "status"}),
 		restores: f.NewCounterVec(counter("restores_total", "Tickets of places that Redis has lost, by what became of them."), []string{"room", "result"}),
+		elsewhere: f.NewCounterVec(counter("other_network_total", "Tickets and tokens shown in another network than the one they were given in: passed or refused."),
+			[]string{"room", "credential", "result"}),
 	}
 }
 
@@ -87,4 +89,14 @@ func (m *Metrics) Polled(room, status string) {
 // restored, passed (restored behind others who had been let through) or refused.
 func (m *Metrics) Restored(room, result string) {
 	m.line.restores.WithLabelValues(m.rooms.label(room), m.words.result.label(result)).Inc()
+}
+
+// OtherNetwork counts a ticket or token that was shown in another network than
+// the one it was given in, where the room observes that or refuses it.
+func (m *Metrics) OtherNetwork(room, credential string, passed bool) {
+	result := "refused"
+	if passed {
+		result = "passed"
+	}
+	m.line.elsewhere.WithLabelValues(m.rooms.label(room), credential, result).Inc()
 }

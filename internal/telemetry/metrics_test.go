@@ -28,6 +28,7 @@ func exercise(m *telemetry.Metrics) {
 	m.Lifted("r", 3)
 	m.Polled("r", "WAITING")
 	m.Restored("r", "passed")
+	m.OtherNetwork("r", "token", false)
 	m.Led(7, true)
 	m.Ticked("r", "ok", 2*time.Millisecond, time.Unix(1000, 5e8))
 	m.SetRoom("r", map[string]float64{"waiting": 5, "away": 1}, 2.5)
@@ -89,6 +90,8 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 		`outbox_failures_total`:                           "9",
 		`redis_script_seconds_count{script="enter"}`:      "2",
 		`redis_errors_total{kind="network"}`:              "1",
+
+		`other_network_total{credential="token",result="refused",room="r"}`: "1",
 	} {
 		require.Equal(t, want, got[series], series)
 	}

@@ -266,6 +266,9 @@ func (s *Store) Delete(ctx context.Context, name string, by room.Actor) error {
 		if _, err := tx.Exec(ctx, q, name); err != nil {
 			return err
 		}
+		if err := revokeAll(ctx, tx, name); err != nil {
+			return err
+		}
 		return audit(ctx, tx, by, change{action: "room.delete", target: name, version: before.Version, before: before.Settings})
 	})
 	if err != nil {

@@ -361,6 +361,7 @@ func TestTheDocumentHasTheRoutesOfTheDesign(t *testing.T) {
 		"GET /admin/v1/products/{sku}", "PUT /admin/v1/products/{sku}",
 		"GET /admin/v1/rooms", "POST /admin/v1/rooms",
 		"DELETE /admin/v1/rooms/{room}", "GET /admin/v1/rooms/{room}", "PATCH /admin/v1/rooms/{room}",
+		"GET /admin/v1/rooms/{room}/codes", "POST /admin/v1/rooms/{room}/codes", "POST /admin/v1/rooms/{room}/codes/revoke",
 		"POST /admin/v1/rooms/{room}/drain", "POST /admin/v1/rooms/{room}/flush",
 		"DELETE /admin/v1/rooms/{room}/members/{member}", "GET /admin/v1/rooms/{room}/members/{member}",
 		"DELETE /admin/v1/rooms/{room}/members/{member}/block", "PUT /admin/v1/rooms/{room}/members/{member}/block",

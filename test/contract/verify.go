@@ -44,6 +44,9 @@ func (c *Contract) verifyNoRoute(known bool, req *http.Request, resp *http.Respo
 	if known {
 		allowed = []int{http.StatusMethodNotAllowed, http.StatusInternalServerError}
 	}
+	if strings.Contains(req.URL.Path, "//") { // what is between has a route, of somebody without a name
+		allowed = append(allowed, http.StatusMethodNotAllowed)
+	}
 	if strings.HasPrefix(req.URL.Path, "/admin/") { // strangers are not told what exists
 		allowed = append(allowed, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
 	}
