@@ -292,6 +292,26 @@ func TestAGroupLastsNoLongerThanTheFirstDeadlineInIt(t *testing.T) {
 	}
 }
 
+func TestTermsAreLookedAtThoughOthersAreReady(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, patient)
+	let := f.hold("a")
+	for n := range groupsAtOnce {
+		f.place(of(grantOf("before"), "a"))
+		f.waiting(n + 1)
+	}
+	good := f.place(of(grantOf("ann"), "b"))
+	f.inLine(1)
+	over := of(grantOf("bob"), "b")
+	over.Unclaimed, over.Grant.Expiry = true, time.Now().Add(-time.Minute)
+	lapsed := f.place(over)
+	harness.Eventually(t, 10*time.Second, "it is answered, or in line", func() bool { return len(lapsed) == 1 || f.store.InLine() == 2 })
+	let()
+	require.ErrorIs(t, (<-lapsed).err, order.ErrTokenInvalid)
+	require.NoError(t, (<-good).err)
+	require.Equal(t, 999, f.stock("b"))
+}
+
 func TestAPanicLeavesTheOutcomeOpenForEachOfItsGroup(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, patient)

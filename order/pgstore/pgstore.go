@@ -105,6 +105,9 @@ func with[T any](ctx context.Context, s *Store, f func(conn *pgx.Conn) (T, error
 // ErrMixedCurrency, ErrSoldOut, ErrAlreadyOrdered, ErrInProgress and
 // ErrUnavailable.
 func (s *Store) Create(ctx context.Context, o order.Order) (order.Order, error) {
+	if o.Terms != nil { // which a group does not look at
+		return s.alone(ctx, o)
+	}
 	created, err := s.grouped(ctx, o)
 	if errors.Is(err, errAlone) {
 		return s.alone(ctx, o)
