@@ -44,8 +44,9 @@ func (c *Contract) verifyNoRoute(known bool, req *http.Request, resp *http.Respo
 	if known {
 		allowed = []int{http.StatusMethodNotAllowed, http.StatusInternalServerError}
 	}
-	if strings.Contains(req.URL.Path, "//") { // what is between has a route, of somebody without a name
-		allowed = append(allowed, http.StatusMethodNotAllowed)
+	if strings.Contains(req.URL.Path, "//") { // it has the route of something without a name, which is refused anyhow
+		allowed = append(allowed, http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed,
+			http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
 	}
 	if strings.HasPrefix(req.URL.Path, "/admin/") { // strangers are not told what exists
 		allowed = append(allowed, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
