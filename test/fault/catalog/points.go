@@ -1,16 +1,18 @@
 package catalog
 
 const (
-	member     = "queue/redisstore/member.go"
-	tick       = "scheduler/tick.go"
-	books      = "scheduler/books.go"
-	leadership = "scheduler/leadership.go"
-	service    = "order/service.go"
-	create     = "order/pgstore/create.go"
-	outcome    = "order/pgstore/outcome.go"
-	pgstore    = "order/pgstore/pgstore.go"
-	relay      = "outbox/relay.go"
-	server     = "cmd/linekeeper/server.go"
+	member      = "queue/redisstore/member.go"
+	tick        = "scheduler/tick.go"
+	books       = "scheduler/books.go"
+	leadership  = "scheduler/leadership.go"
+	service     = "order/service.go"
+	create      = "order/pgstore/create.go"
+	outcome     = "order/pgstore/outcome.go"
+	pgstore     = "order/pgstore/pgstore.go"
+	group       = "order/pgstore/group.go"
+	creategroup = "order/pgstore/creategroup.go"
+	relay       = "outbox/relay.go"
+	server      = "cmd/linekeeper/server.go"
 )
 
 // Points are all failpoints, in the order in which somebody in line meets them.
@@ -45,6 +47,8 @@ var Points = []Point{
 	{"O3-claimed", "the grant is claimed; no transaction has begun", service},
 	{"O4-begun", "the transaction has begun; nothing is written", create},
 	{"O9-written", "all statements are answered; the client may still call it off", create},
+	{"O4-group-begun", "the transaction of a group has begun; nothing is written", creategroup},
+	{"O9-group-written", "all statements of a group are answered; nobody can call it off any more", creategroup},
 	{"O7-before-commit", "nobody can call it off any more; COMMIT is not sent", outcome},
 	{"O7-committed", "COMMIT has an answer, or has lost it; nobody has used it", outcome},
 	{"O10-before-retry", "the transaction has been aborted by a conflict and is about to run again", pgstore},
@@ -54,6 +58,7 @@ var Points = []Point{
 	{"O13-released", "the claim is released; the answer is not used", service},
 
 	{"X1-committed", "the order is there for ever; the relay is not told", pgstore},
+	{"X1-group-committed", "the orders of a group are there for ever; the relay is not told", group},
 	{"X2-taken", "the relay has leased rows; none is delivered", relay},
 	{"X6-before-send", "a delivery is about to be made, however much of the lease is left", relay},
 	{"X2-consumed", "the delivery has ended; what became of it is not written down", relay},

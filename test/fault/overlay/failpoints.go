@@ -153,13 +153,13 @@ var failpoints = []edit{
 		return out, err
 	}
 `,
-		new: `	point.At(ctx, "O4-begun")
+		new: `	point.At(ctx, "O4-group-begun")
 	out, err := writeGroup(ctx, tx, group)
 	if err != nil || len(out.placed) == 0 {
 		rollback(ctx, tx)
 		return out, err
 	}
-	point.At(ctx, "O9-written")
+	point.At(ctx, "O9-group-written")
 `,
 	},
 	{
@@ -209,7 +209,7 @@ var failpoints = []edit{
 		old: `	if err == nil && len(out.placed) > 0 {
 `,
 		new: `	if err == nil && len(out.placed) > 0 {
-		point.At(ctx, "X1-committed")
+		point.At(ctx, "X1-group-committed")
 `,
 	},
 	{
