@@ -53,7 +53,8 @@ func openShop(t *testing.T, rdb *redis.Client, db *pgxpool.Pool, processes int) 
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	s.ends = stop
-	orders := orderstore.New(db, orderstore.Options{})
+	// What is slow here is each order by itself, so groups would gain nothing.
+	orders := orderstore.New(db, orderstore.Options{Group: 1})
 	for range processes {
 		a := api.New(api.Options{
 			Line: s.Store, Returns: s.Store, Snapshots: s.Store, Hearer: s.Store, Health: s.Store, Books: s.books,

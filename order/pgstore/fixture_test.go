@@ -94,7 +94,7 @@ func newFixture(t testing.TB, configure ...func(*pgxpool.Config)) *fixture {
 	}
 	f.store = pgstore.New(f.pool(configure...), pgstore.Options{
 		Committed:      func() { f.poked <- struct{}{} },
-		AcquireTimeout: time.Minute, // a busy test machine is no finding
+		AcquireTimeout: time.Minute, Patience: time.Minute, // a busy test machine is no finding
 	})
 	f.orders = order.New(f.grants, f.store, order.Options{})
 	f.exec(`INSERT INTO products (sku, stock, price_cents, currency)

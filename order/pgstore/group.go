@@ -12,9 +12,14 @@ import (
 	"github.com/linekeeper/linekeeper/order"
 )
 
-// groupsAtOnce is how many groups are committed at a time: while one waits for
-// the disk another is written.
-const groupsAtOnce = 2
+const (
+	// groupsAtOnce is how many groups are committed at a time: while one waits for
+	// the disk another is written.
+	groupsAtOnce = 2
+	// A group that took longer than slow has to have gained something by it; what took
+	// less than quick lets twice as many share the next one.
+	slow, quick = 500 * time.Millisecond, 50 * time.Millisecond
+)
 
 // groups has the orders that wait for a transaction. Those that are ready while
 // others are being committed form the next group; nobody waits for company.
@@ -22,11 +27,13 @@ const groupsAtOnce = 2
 // Nothing runs by itself: of those in line, whoever gets one of the slots takes
 // the first of them, and commits for all that they are.
 type groups struct {
-	most  int // orders in one transaction
+	most  int // orders in one transaction, whatever happens
 	slots chan struct{}
 
 	mu   sync.Mutex
 	line []*attempt
+	size int           // orders in one transaction, as things are; 1: nobody waits in line
+	one  time.Duration // that the last order took which was alone
 }
 
 // attempt is an order that waits for a group, and then for what becomes of it.
@@ -45,7 +52,7 @@ type attempt struct {
 var errAlone = errors.New("not in a group")
 
 func newGroups(most int) *groups {
-	return &groups{most: most, slots: make(chan struct{}, groupsAtOnce)}
+	return &groups{most: most, size: most, slots: make(chan struct{}, groupsAtOnce)}
 }
 
 func (g *groups) join(ctx context.Context, o order.Order) *attempt {
@@ -65,13 +72,37 @@ func (g *groups) take(a *attempt) []*attempt {
 	if !a.inLine {
 		return nil
 	}
-	n := min(g.most, len(g.line))
+	n := min(g.size, len(g.line))
 	taken := g.line[:n:n]
 	g.line = g.line[n:]
 	for _, b := range taken {
 		b.inLine = false
 	}
 	return taken
+}
+
+// learn notes how long a transaction of n orders took. Sharing saves what each
+// transaction costs. Where each order is what costs, it only makes orders wait in
+// turn that could be written side by side: then nothing is shared until orders are
+// quick again.
+func (g *groups) learn(n int, took time.Duration, failed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n == 1 {
+		g.one = took
+	}
+	switch {
+	case took < quick:
+		g.size = min(g.most, max(g.size, 2*n))
+	case n > 1 && took > slow && (failed || took > time.Duration(n)*g.one/2):
+		g.size = 1
+	}
+}
+
+func (g *groups) shares() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.size > 1
 }
 
 // withdraw takes a out of the line, and says whether it was still there.
@@ -100,16 +131,28 @@ func (a *attempt) abandon() {
 	}
 }
 
-// grouped writes o with others that are ready, or says errAlone. Once a group
+// grouped writes o with others that are ready, or says errAlone; also where no
+// group has taken it for a while, so that a slow one holds nobody up. Once a group
 // has o its client can't call it off any more: the others are not to suffer.
 func (s *Store) grouped(ctx context.Context, o order.Order) (order.Order, error) {
-	g, a := s.groups, s.groups.join(ctx, o)
+	g := s.groups
+	if !g.shares() {
+		return order.Order{}, errAlone
+	}
+	a := g.join(ctx, o)
+	patience := time.NewTimer(s.opts.Patience)
+	defer patience.Stop()
 	for waiting := true; waiting; {
 		select {
 		case <-a.done:
 			waiting = false
 		case g.slots <- struct{}{}:
 			waiting = s.lead(ctx, a)
+		case <-patience.C:
+			if g.withdraw(a) {
+				return order.Order{}, errAlone
+			}
+			waiting = false
 		case <-ctx.Done():
 			if g.withdraw(a) {
 				return order.Order{}, unavailable(ctx.Err())
@@ -131,11 +174,12 @@ func (s *Store) lead(ctx context.Context, a *attempt) bool {
 			b.abandon()
 		}
 	}()
+	if len(group) == 0 {
+		return false
+	}
 	ctx, cancel := until(ctx, group)
 	defer cancel()
 	switch len(group) {
-	case 0:
-		return false
 	case 1:
 		group[0].end(s.alone(ctx, group[0].order))
 	default:
@@ -163,18 +207,18 @@ func until(ctx context.Context, group []*attempt) (context.Context, context.Canc
 // short of stock, or unknown where the outcome of COMMIT is. Whatever else came
 // in the way, of one of them or of all, each is tried alone.
 func (s *Store) commitGroup(ctx context.Context, group []*attempt) {
-	connected := false
-	out, err := with(ctx, s, func(conn *pgx.Conn) (outcomes, error) {
-		connected = true
-		return createGroup(ctx, conn, group)
-	})
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Patience)
+	defer cancel()
+	began := time.Now()
+	out, err := with(ctx, s, func(conn *pgx.Conn) (outcomes, error) { return createGroup(ctx, conn, group) })
+	s.groups.learn(len(group), time.Since(began), err != nil)
 	if err == nil && len(out.placed) > 0 {
 		s.opts.Committed()
 	}
 	for _, a := range group {
 		created, written := out.placed[a]
 		switch {
-		case !connected, written && errors.Is(err, order.ErrOutcomeUnknown):
+		case written && errors.Is(err, order.ErrOutcomeUnknown):
 			a.end(order.Order{}, err)
 		case err == nil && written:
 			a.end(created, nil)

@@ -292,6 +292,48 @@ func TestAGroupLastsNoLongerThanTheFirstDeadlineInIt(t *testing.T) {
 	}
 }
 
+func TestASlowGroupHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, patient)
+	f.store = pgstore.New(f.pool(patient), pgstore.Options{})
+	f.orders = order.New(f.grants, f.store, order.Options{})
+	f.hold("a")
+	for n := range groupsAtOnce {
+		f.place(of(grantOf("before"), "a"))
+		f.waiting(n + 1)
+	}
+	require.NoError(t, (<-f.place(of(grantOf("ann"), "b"))).err, "while all who could commit it wait for a product")
+}
+
+func TestNothingIsSharedWhereEachOrderIsSlow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, patient, size(8))
+	hinder := func(seconds string) {
+		f.exec(`CREATE OR REPLACE FUNCTION hinder() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(` + seconds + `); RETURN NEW; END $$;
+			CREATE OR REPLACE TRIGGER hinder BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION hinder()`)
+	}
+	shared := func() int { // transactions of six orders
+		requests, members := many(6, "a")
+		for i := range requests {
+			members[i] = uuid.NewString()
+			requests[i].Grant.Member = members[i]
+		}
+		for _, a := range f.all(requests) {
+			require.NoError(t, a.err)
+		}
+		return f.transactions(members...)
+	}
+	hinder("0.3")
+	require.Less(t, shared(), 6, "nobody knows yet")
+	begun := time.Now()
+	require.Equal(t, 6, shared(), "each in its own")
+	require.Less(t, time.Since(begun), 6*300*time.Millisecond, "side by side")
+	hinder("0")
+	for shared() == 6 {
+		require.NoError(t, t.Context().Err())
+	}
+}
+
 func TestTermsAreLookedAtThoughOthersAreReady(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, patient)
@@ -315,7 +357,7 @@ func TestTermsAreLookedAtThoughOthersAreReady(t *testing.T) {
 func TestAPanicLeavesTheOutcomeOpenForEachOfItsGroup(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, patient)
-	f.store = pgstore.New(f.pool(patient), pgstore.Options{Committed: func() { panic("told") }})
+	f.store = pgstore.New(f.pool(patient), pgstore.Options{Committed: func() { panic("told") }, Patience: time.Minute})
 	f.orders = order.New(f.grants, f.store, order.Options{})
 	requests, _ := many(3, "a")
 	n := tally(f.together(requests...), errPanic, order.ErrOutcomeUnknown)

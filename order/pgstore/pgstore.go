@@ -60,6 +60,9 @@ type Options struct {
 	Committed func()
 	// Group is how many orders may share a transaction; 0 is 64.
 	Group int
+	// Patience is how long an order waits for a group to take it, and a group for
+	// its answers before COMMIT; then each goes alone. 0 is 1 s.
+	Patience time.Duration
 	// AcquireTimeout bounds the wait for a connection of the pool; 0 is 3 s.
 	AcquireTimeout time.Duration
 }
@@ -77,6 +80,7 @@ func New(pool *pgxpool.Pool, opts Options) *Store {
 	if opts.Committed == nil {
 		opts.Committed = func() {}
 	}
+	opts.Patience = cmp.Or(opts.Patience, time.Second)
 	opts.AcquireTimeout = cmp.Or(opts.AcquireTimeout, 3*time.Second)
 	return &Store{pool: pool, opts: opts, groups: newGroups(cmp.Or(opts.Group, 64))}
 }
@@ -117,6 +121,8 @@ func (s *Store) Create(ctx context.Context, o order.Order) (order.Order, error) 
 
 // alone writes o in a transaction of its own.
 func (s *Store) alone(ctx context.Context, o order.Order) (order.Order, error) {
+	began := time.Now()
+	defer func() { s.groups.learn(1, time.Since(began), false) }()
 	created, err := with(ctx, s, func(conn *pgx.Conn) (order.Order, error) {
 		for try := 1; ; try++ {
 			created, err := create(ctx, conn, o)
