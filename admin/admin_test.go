@@ -292,7 +292,7 @@ func TestADeadEventIsShownAndRequeuedOnce(t *testing.T) {
 	require.Len(t, a.body["entries"], 1)
 	require.Nil(t, a.body["next"])
 
-	path := fmt.Sprintf("/admin/v1/outbox/%d/requeue", ids[1])
+	path := fmt.Sprintf("/admin/v1/outbox/00%d/requeue", ids[1])
 	require.Equal(t, 204, f.call("operator", "POST", path, "").status)
 	f.refused(f.call("operator", "POST", path, ""), 409, "conflict")
 	f.refused(f.call("operator", "POST", "/admin/v1/outbox/0/requeue", ""), 404, "not-found")
@@ -303,7 +303,7 @@ func TestADeadEventIsShownAndRequeuedOnce(t *testing.T) {
 
 	changes := f.changes(fmt.Sprintf("outbox/%d", ids[1]))
 	require.Len(t, changes, 1)
-	require.Equal(t, []any{"outbox.requeue", "olaf"}, []any{changes[0]["action"], changes[0]["actor"]})
+	require.Equal(t, []any{"outbox.requeue", "olaf", fmt.Sprint("outbox/", ids[1])}, []any{changes[0]["action"], changes[0]["actor"], changes[0]["target"]})
 	require.Equal(t, "dead", changes[0]["before"].(map[string]any)["status"])
 	require.Equal(t, "pending", changes[0]["after"].(map[string]any)["status"])
 }
@@ -340,6 +340,8 @@ func TestTokensAreReadWithAllTheirErrorsAtOnce(t *testing.T) {
 	require.NotContains(t, err.Error(), secret)
 	require.NotContains(t, err.Error(), "token 4")
 
+	_, err = admin.ParseTokens("ann:admin:" + hash(""))
+	require.ErrorContains(t, err, "the token was empty where it was made")
 	none, err := admin.ParseTokens(" ")
 	require.NoError(t, err)
 	require.NotNil(t, none)

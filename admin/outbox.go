@@ -56,7 +56,7 @@ func (s *server) requeue(w http.ResponseWriter, r *http.Request) error {
 	}
 	after := found[0]
 	after.Status, after.Attempts = "pending", 0
-	if err := s.Store.Record(r.Context(), actor(r, "outbox.requeue"), "outbox/"+r.PathValue("id"), found[0], after); err != nil {
+	if err := s.Store.Record(r.Context(), actor(r, "outbox.requeue"), "outbox/"+strconv.FormatInt(id, 10), found[0], after); err != nil {
 		return err
 	}
 	if err := s.Outbox.Requeue(r.Context(), id); err != nil {

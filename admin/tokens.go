@@ -101,8 +101,11 @@ func parseEntry(text string) (entry, error) {
 		wrong = append(wrong, err)
 	}
 	hash, err := hex.DecodeString(parts[2])
-	if err != nil || len(hash) != sha256.Size {
+	switch nothing := sha256.Sum256(nil); {
+	case err != nil || len(hash) != sha256.Size:
 		wrong = append(wrong, errors.New("the third part must be the token's SHA-256 as 64 hexadecimal digits"))
+	case subtle.ConstantTimeCompare(hash, nothing[:]) == 1:
+		wrong = append(wrong, errors.New("the third part is the SHA-256 of nothing: the token was empty where it was made"))
 	}
 	// A hash of the wrong length has been complained about and goes nowhere.
 	copy(e.hash[:], hash)
@@ -127,7 +130,7 @@ func (t *Tokens) add(e entry) error {
 // which one it was, nor how much of it was right.
 func (t *Tokens) find(token string) (entry, bool) {
 	var found entry
-	if t == nil {
+	if t == nil || token == "" {
 		return found, false
 	}
 	hash := sha256.Sum256([]byte(token))

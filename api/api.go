@@ -3,7 +3,7 @@
 // It promises that every error is a problem of package problem; that a member
 // is who a verified credential says, never who a body says; that a poll of
 // somebody who waits costs one round trip to Redis and no write; and that without an
-// answer of Redis nobody enters and nothing is ordered.
+// answer of Redis nobody enters and nothing is ordered, but in a room that fails open.
 //
 //	request -> room view (cached 250 ms) -> identity (ticket | header | jwt) -> limits -> line | orders
 //
@@ -184,7 +184,7 @@ func New(o Options) *API {
 	return &API{
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
-		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o), guard: newGuard(o), codes: newCodes(o.Codes),
+		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o), guard: newGuard(o), codes: newCodes(o),
 	}
 }
 

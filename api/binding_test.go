@@ -14,7 +14,6 @@ import (
 	"github.com/linekeeper/linekeeper/room"
 )
 
-// from is where a request comes from, as a trusted proxy says.
 // from is a client behind the proxy.
 func from(address string) with { return header("X-Forwarded-For", address) }
 
@@ -77,6 +76,18 @@ func TestAStrictRoomRefusesWhatIsShownInAnotherNetwork(t *testing.T) {
 			require.Equal(t, http.StatusCreated, f.post(from(c.far), cookie("linekeeper_"+f.room, mine)).status, "who has moved enters again")
 		})
 	}
+}
+
+func TestTheTicketOfAPuzzleIsBoundToo(t *testing.T) {
+	t.Parallel()
+	var seen elsewhere
+	f := setUp(t, binding("strict"), working(easy), options(seen.observe))
+	near, far := from("192.0.2.7"), from("198.51.100.7")
+	text, puzzle := f.post(near).asked()
+	f.get(far, ticket(text)).refused(http.StatusUnauthorized, "ticket-invalid")
+	f.post(far, ticket(text), solved(t, puzzle)).refused(http.StatusUnauthorized, "ticket-invalid")
+	f.post(near, ticket(text), solved(t, puzzle)).is(http.StatusCreated)
+	f.get(far, ticket(text)).refused(http.StatusUnauthorized, "ticket-invalid")
 }
 
 func TestARoomThatObservesCountsAndPasses(t *testing.T) {

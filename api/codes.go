@@ -42,14 +42,19 @@ const (
 type codes struct {
 	books Codes
 	slots *semaphore.Weighted
+	now   func() time.Time // of the process: guesses of all rooms are counted together
 
 	mu    sync.Mutex
 	until time.Time            // when all are forgiven
 	wrong map[netip.Prefix]int // by who guesses
 }
 
-func newCodes(books Codes) *codes {
-	return &codes{books: books, slots: semaphore.NewWeighted(codeCalls), wrong: map[netip.Prefix]int{}}
+func newCodes(o Options) *codes {
+	now := o.Limits.Now
+	if now == nil {
+		now = time.Now
+	}
+	return &codes{books: o.Codes, now: now, slots: semaphore.NewWeighted(codeCalls), wrong: map[netip.Prefix]int{}}
 }
 
 // guessesError is errGuesses with the time after which codes are looked at again.
@@ -63,7 +68,7 @@ func (guessesError) Is(target error) bool { return target == errGuesses }
 
 // use is Codes.UseCode for a code as it is typed, by somebody at an address.
 func (c *codes) use(ctx context.Context, v *view, typed []string, member string, from netip.Prefix) (lane string, err error) {
-	if wait := c.blocked(from, v.now()); wait > 0 {
+	if wait := c.blocked(from, c.now()); wait > 0 {
 		return "", guessesError{wait}
 	}
 	var hash room.CodeHash
@@ -136,9 +141,18 @@ func (a *API) byRight(r *http.Request, c *caller, v *view) (queue.Standing, erro
 		}
 		return queue.Standing{}, nil
 	}
+	// What the line would refuse is refused before a code is used up for it.
+	if st.Status == queue.Consumed && v.Rules.OneOrder {
+		return st, queue.ErrOrdered
+	}
+	if err := v.takesNobody(); err != nil {
+		return queue.Standing{}, err
+	}
 	lane, err := a.codes.use(r.Context(), v, r.Header.Values(codeHeader), c.member, clientip.Network(a.Trusted.Of(r), 32, 64))
 	if err == nil && lane != "" {
-		c.lane, err = laneOf(caller{lanes: []string{lane}}, v)
+		if c.lane, err = laneOf(caller{lanes: []string{lane}}, v); err != nil {
+			err = room.ErrCode // of a lane that there is no more
+		}
 	}
 	return queue.Standing{}, err
 }

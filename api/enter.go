@@ -86,6 +86,11 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 			return st, err
 		}
 	}
+	// First what costs nobody anything: nobody is to work, or to use up a code, for
+	// a room that keeps them out.
+	if err := a.mayEnter(r, *c, v, known); err != nil {
+		return queue.Standing{}, err
+	}
 	if st, err := a.screened(r, c, v, known); err != nil || st.Status != "" {
 		return st, err
 	}
@@ -96,6 +101,20 @@ func (a *API) take(r *http.Request, c *caller, v *view) (queue.Standing, error) 
 		}
 	}
 	return a.enterLine(r.Context(), v, c.member, c.lane)
+}
+
+// mayEnter refuses whom an operator keeps out, and a stranger who is not invited.
+func (a *API) mayEnter(r *http.Request, c caller, v *view, known bool) error {
+	out, err := a.kept.bars(r.Context(), v.Room, c.member, v.Sale)
+	switch {
+	case err != nil:
+		return err
+	case out:
+		return errBlocked
+	case v.settings.InvitedOnly && !known && !showsCode(r) && c.lanes == nil:
+		return errNotInvited
+	}
+	return nil
 }
 
 // ticketFirst hands out a ticket that makes somebody a member and nothing

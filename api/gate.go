@@ -56,21 +56,15 @@ func (g *gate) grant(ctx context.Context, v *view, member string) string {
 }
 
 // enterLine gives the member a place, at the end of the line or where the lot puts
-// it; or, where the room lets people straight in, a grant. Whom an operator keeps
-// out gets nothing.
+// it; or, where the room lets people straight in, a grant.
 func (a *API) enterLine(ctx context.Context, v *view, member string, lane int) (queue.Standing, error) {
-	if out, err := a.kept.bars(ctx, v.Room, member, v.Sale); err != nil {
-		return queue.Standing{}, err
-	} else if out {
-		return queue.Standing{}, errBlocked
-	}
 	lot, unknown := a.lot(ctx, v, member, lane)
 	e := queue.Entry{Lane: lane, Lot: lot, Asked: v.now()}
 	e.Grant = a.gate.grant(ctx, v, member)
 	// Also without the lot: whoever has a place is told so.
 	st, err := a.Line.EnterWith(ctx, v.Room, member, e)
 	if unknown != nil && errors.Is(err, queue.ErrGeneration) {
-		err = fmt.Errorf("%w: %w", queue.ErrUnavailable, unknown)
+		err = fmt.Errorf("%w: %v", queue.ErrUnavailable, unknown) // that there is no draw is no answer to who enters
 	}
 	return st, err
 }

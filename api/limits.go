@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/linekeeper/linekeeper/api/spec"
+	"github.com/linekeeper/linekeeper/identity"
 	"github.com/linekeeper/linekeeper/internal/clientip"
 	"github.com/linekeeper/linekeeper/order"
 	"github.com/linekeeper/linekeeper/queue"
@@ -237,7 +238,7 @@ func (g *guard) pace(p *spec.Position) {
 // anything asked, so a good one passes whatever its neighbours do. However far it
 // got, and for whatever reason it was refused, its answer is the same.
 func (g *guard) judged(w http.ResponseWriter, r *http.Request, err error) error {
-	if !errors.Is(err, order.ErrTokenInvalid) && !errors.Is(err, errTicketInvalid) {
+	if !errors.Is(err, order.ErrTokenInvalid) && !errors.Is(err, errTicketInvalid) && !errors.Is(err, identity.ErrInvalid) {
 		return err
 	}
 	w.Header().Del(policyHeader)

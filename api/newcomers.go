@@ -121,7 +121,8 @@ func (a *API) mustShow(w http.ResponseWriter, r *http.Request, c caller, v *view
 		if !issued.After(c.ended) {
 			issued = c.ended.Add(time.Second).Truncate(time.Second) // of after that stay
 		}
-		n.ticket = credential.Ticket{Room: v.Room, Sale: v.Sale, Generation: v.Generation, Member: c.member, Work: bits, IssuedAt: issued}
+		n.ticket = credential.Ticket{Room: v.Room, Sale: v.Sale, Generation: v.Generation, Member: c.member, Work: bits, IssuedAt: issued,
+			Binding: a.Ring.Bind(a.Ring.SigningKeyID(), c.member, a.network(r, v))}
 		signed, err := a.Ring.SignTicket(n.ticket)
 		if err != nil {
 			return err

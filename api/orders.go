@@ -91,8 +91,9 @@ func (a *API) orderRequest(r *http.Request, g queue.Grant, shown []proof) (order
 		return order.Request{}, nil, err
 	default:
 		req.Once, req.Lease = v.settings.OneOrderPerMember, v.Rules.ClaimLease
-		err = a.allAtHome(r, v, shown)
-		return req, v, err
+		if err := a.allAtHome(r, v, shown); err != nil || g.Open { // of no view either
+			return req, nil, err
+		}
 	}
 	return req, v, nil
 }

@@ -96,6 +96,9 @@ func (a *API) passOpen(w http.ResponseWriter, r *http.Request, d *door, entering
 	if c.lane, err = laneOf(c, v); err != nil {
 		return err
 	}
+	if err := a.guard.poll(w, v.Room, c); err != nil {
+		return err
+	}
 	if st, in := stands(c, v); !in && !entering {
 		return a.answer(w, r, c, v, st)
 	}
@@ -148,11 +151,19 @@ func (a *API) passGrant(ctx context.Context, d *door, c caller) (queue.Grant, qu
 	if d.passes.has(g.ID) { // whoever is barred since, the order's transaction refuses
 		return g, queue.Standing{Status: queue.Ready, Grant: g}, nil
 	}
+	if out, err := a.kept.bars(ctx, v.Room, c.member, v.Sale); err != nil || out {
+		none.Outcome = queue.OutcomeEvicted
+		return g, none, err
+	}
 	if ok, after := d.passes.allow(v); !ok {
 		return g, none, notNowError{after}
 	}
 	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
 	defer cancel()
+	if err := a.gate.slots.Acquire(ctx, 1); err != nil { // the watch of this room needs those connections too
+		return g, none, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+	}
+	defer a.gate.slots.Release(1)
 	barred, err := a.Books.Barred(ctx, v.Room, v.Sale, []string{c.member}, v.Rules.OneOrder)
 	if err == nil && barred[c.member] {
 		none.Outcome, err = a.barredBy(ctx, v, c.member)

@@ -54,10 +54,14 @@ func ParseRing(s string) (*Ring, error) {
 // After an error it has those it had.
 func (r *Ring) Replace(s string) error {
 	set, err := parseKeys(s)
-	if err == nil {
-		r.set.Store(set)
+	switch {
+	case err != nil:
+		return err
+	case r.set == nil:
+		return errors.New("this process uses no keys")
 	}
-	return err
+	r.set.Store(set)
+	return nil
 }
 
 func parseKeys(s string) (*keySet, error) {

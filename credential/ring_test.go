@@ -113,6 +113,7 @@ func TestZeroRingSignsAndVerifiesNothing(t *testing.T) {
 	_, err = r.SignGrant(grant())
 	require.Error(t, err)
 	refused(t, r, signGrant(t, ring(t, entryA()), grant()), "a token")
+	require.Error(t, (&credential.Ring{}).Replace(credential.GenerateKey()))
 }
 
 func TestKeysAreReadInEitherBase64(t *testing.T) {

@@ -4,6 +4,7 @@ import "time"
 
 // failsOpen refuses to pass people by in a room whose places go by lot: a draw that
 // anybody can verify would be worth nothing to those who have lost against them.
+// Nor may a room be told to ask for something, and then not to ask.
 func (s Settings) failsOpen() Problems {
 	switch {
 	case s.Fail != "open":
@@ -12,6 +13,8 @@ func (s Settings) failsOpen() Problems {
 		return problem(`must be "closed" where places go by lot`).under("fail")
 	case s.InvitedOnly:
 		return problem(`must be "closed" where only those enter who are invited`).under("fail")
+	case s.ProofOfWorkBits > 0 || s.OutsideChallenge:
+		return problem(`must be "closed" where newcomers must show a proof of work or pass a challenge`).under("fail")
 	}
 	return nil
 }

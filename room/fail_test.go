@@ -9,13 +9,17 @@ import (
 	"github.com/linekeeper/linekeeper/room"
 )
 
-func TestARoomByLotOrForTheInvitedDoesNotFailOpen(t *testing.T) {
+func TestARoomThatAsksForMoreOrGoesByLotDoesNotFailOpen(t *testing.T) {
 	t.Parallel()
 	for _, patch := range []string{
 		`{"fail":"open","priority":"lottery"}`, `{"fail":"open","draw":true,"admitsAt":"2030-01-31T18:00:00Z"}`,
 	} {
 		_, err := room.Parse([]byte(patch))
 		require.ErrorContains(t, err, `fail must be "closed" where places go by lot`, patch)
+	}
+	for _, patch := range []string{`{"fail":"open","proofOfWorkBits":1}`, `{"fail":"open","outsideChallenge":true}`} {
+		_, err := room.Parse([]byte(patch))
+		require.ErrorContains(t, err, `fail must be "closed" where newcomers must show a proof of work or pass a challenge`, patch)
 	}
 	_, err := room.Parse([]byte(`{"fail":"open","invitedOnly":true}`))
 	require.ErrorContains(t, err, `fail must be "closed" where only those enter who are invited`)

@@ -188,7 +188,9 @@ func (s *server) run(ctx context.Context, listening func(public, operators net.A
 // leading does.
 func (s *server) background(g *errgroup.Group, work, leading context.Context) {
 	g.Go(func() error { return s.ready.run(work, s.line.Probe, s.writable) })
-	g.Go(func() error { return newKeyring(s.ring, s.conf, s.log).run(work) })
+	if s.conf.Roles.Has(config.RoleAPI) { // the others have no keys
+		g.Go(func() error { return newKeyring(s.ring, s.conf, s.log).run(work) })
+	}
 	s.others.run(work, g)
 	if s.conf.Roles.Has(config.RoleRelay) {
 		g.Go(func() error { return s.relay.Run(work) })

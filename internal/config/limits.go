@@ -9,7 +9,7 @@ import (
 // Limits are how often people may do what; docs/limits.md tells what each counts.
 // The zero value limits nothing.
 type Limits struct {
-	LimitEnterAddress    ratelimit.Limit `env:"LINEKEEPER_LIMIT_ENTER_ADDRESS" default:"sliding:60/1m" placeholder:"LIMIT" help:"Newcomers from one address (IPv6: a /64), as fixed, sliding, token or leaky:N/duration, or off. Not counted with LINEKEEPER_IDENTITY=header."`
+	LimitEnterAddress    ratelimit.Limit `env:"LINEKEEPER_LIMIT_ENTER_ADDRESS" default:"sliding:60/1m" placeholder:"LIMIT" help:"Newcomers from one address (IPv6: a /64), as fixed, sliding, token or leaky:N/duration, or off. Not counted with LINEKEEPER_IDENTITY=header or jwt."`
 	LimitEnterNetwork    ratelimit.Limit `env:"LINEKEEPER_LIMIT_ENTER_NETWORK" default:"sliding:600/1m" placeholder:"LIMIT" help:"Newcomers from one IPv6 /48, as the one before."`
 	LimitEnterMember     ratelimit.Limit `env:"LINEKEEPER_LIMIT_ENTER_MEMBER" default:"sliding:10/1m" placeholder:"LIMIT" help:"Enters of one member to one room."`
 	LimitOrderMember     ratelimit.Limit `env:"LINEKEEPER_LIMIT_ORDER_MEMBER" default:"leaky:10/1m" placeholder:"LIMIT" help:"Attempts of one member to order with one entry token."`

@@ -57,7 +57,7 @@ type Process struct {
 	Limits
 
 	Listen         string   `env:"LINEKEEPER_LISTEN" default:":8080" help:"Address of the public API."`
-	AdminListen    string   `env:"LINEKEEPER_ADMIN_LISTEN" default:"127.0.0.1:8081" help:"Address of the operators' API and of /metrics. Beyond loopback it needs admin tokens."`
+	AdminListen    string   `env:"LINEKEEPER_ADMIN_LISTEN" default:"127.0.0.1:8081" help:"Address of the operators' API and of /metrics. Beyond loopback it needs admin tokens or an OpenID provider."`
 	Roles          Roles    `env:"LINEKEEPER_ROLES" default:"api,scheduler,relay" help:"What this process does, comma-separated: api, scheduler, relay."`
 	Keys           Secret   `env:"LINEKEEPER_KEYS" placeholder:"SECRET" help:"Signing keys, kid:base64[,kid:base64]: the first signs, all verify. Not taken from the command line."`
 	AdminTokens    Secret   `env:"LINEKEEPER_ADMIN_TOKENS" placeholder:"SECRET" help:"Admin tokens, name:role:sha256hex,...; roles viewer, operator, admin. Not taken from the command line."`

@@ -46,9 +46,13 @@ func TestAMemberIsForgottenAsWritten(t *testing.T) {
 			VALUES (gen_random_uuid(), gen_random_uuid(), 'default', 1, 1, '`+member+`', true) RETURNING id)
 		INSERT INTO outbox (order_id, kind, room, payload, status) SELECT id, 'consume', 'default', '{"member": "`+member+`", "grant": "g"}', 'done' FROM o`)
 	require.NoError(t, err)
+	_, err = db.Exec(ctx, `WITH c AS (
+			INSERT INTO access_codes (room, hash, ending, batch, lane, uses) VALUES ('default', sha256('code'), 'CODE', 1, '', 1) RETURNING id)
+		INSERT INTO access_code_uses (code, sale, member) SELECT id, 1, '`+member+`' FROM c`)
+	require.NoError(t, err)
 	rows := func() (orders, named int) {
 		require.NoError(t, db.QueryRow(ctx, `SELECT count(*) FROM orders`).Scan(&orders))
-		for _, table := range []string{"orders", "outbox", "room_changes", "room_exclusions", "room_progress", "draws", "draw_pieces", "rooms", "products"} {
+		for _, table := range []string{"orders", "outbox", "room_changes", "room_exclusions", "room_progress", "draws", "draw_pieces", "rooms", "products", "access_codes", "access_code_uses"} {
 			var n int
 			require.NoError(t, db.QueryRow(ctx, `SELECT count(*) FROM `+table+` x WHERE x::text LIKE '%`+member+`%'`).Scan(&n))
 			named += n
@@ -56,7 +60,7 @@ func TestAMemberIsForgottenAsWritten(t *testing.T) {
 		return orders, named
 	}
 	orders, named := rows()
-	require.Equal(t, []int{1, 4}, []int{orders, named})
+	require.Equal(t, []int{1, 5}, []int{orders, named})
 
 	sql := block("sql").FindStringSubmatch(read(t, "docs/operations.md"))
 	require.Len(t, sql, 2)
