@@ -35,6 +35,9 @@ func New(c Config, log *slog.Logger) *Verifier {
 // Run keeps the keys fresh until ctx ends.
 func (v *Verifier) Run(ctx context.Context) error { return v.keys.run(ctx) }
 
+// Ready tells whether keys have been read. Before that no token can be judged.
+func (v *Verifier) Ready() bool { return v.keys.set.Load() != nil }
+
 // errKey is a token whose key is not in the set.
 var errKey = errors.New("no such key")
 

@@ -66,6 +66,15 @@ func (v verifiers) run(ctx context.Context, g *errgroup.Group) {
 	}
 }
 
+// missing is what keeps a process from being ready: without the keys of users it
+// would serve nobody, and should take over from none that has them.
+func (v verifiers) missing() []string {
+	if v.users != nil && !v.users.Verifier.Ready() {
+		return []string{"user keys"}
+	}
+	return nil
+}
+
 // forMembers keeps a nil pointer from becoming an interface that is not nil; so
 // does forOperators.
 func (v verifiers) forMembers() api.Users {

@@ -129,9 +129,12 @@ func TestTheSettingsSayHowMembersAreKnown(t *testing.T) {
 	conf.JWTMemberClaim, conf.JWTLaneClaim = "uid", "tier"
 	v, err := newVerifiers(conf, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
+	s := &server{ready: &readiness{}, others: v}
+	require.Contains(t, s.missing(), "user keys", "nobody could be served")
 	member, lanes, err := v.forMembers().User(t.Context(), p.Token(t, "", map[string]any{"uid": 42, "tier": "vip"}))
 	require.NoError(t, err)
 	require.Equal(t, "42", member)
+	require.NotContains(t, s.missing(), "user keys")
 	require.Equal(t, []string{"vip"}, lanes)
 	require.True(t, v.forOperators() == nil, "without a provider no operator is known by one")
 

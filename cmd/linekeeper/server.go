@@ -221,7 +221,7 @@ func (s *server) publicHandler() (*api.API, http.Handler) {
 		Reach: s.line, Codes: s.rooms,
 		Orders: order.New(s.line, s.orders, order.Options{Log: s.log, Began: s.metrics.OrderBegan,
 			Ended: func(r order.Result, d time.Duration) { s.metrics.OrderEnded(string(r), d) }}),
-		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.ready.missing,
+		OrderBook: s.orders, Ring: s.ring, Log: s.log, Observer: s.apiObserver(), Ready: s.missing,
 		Users: s.others.forMembers(), MemberHeader: s.conf.Identity == config.IdentityHeader, Trusted: clientip.Trusted(s.conf.TrustedProxies),
 		Challenges: challenges(s.conf.Challenge), CookieSecure: s.conf.CookieSecure, Origins: s.conf.CORSOrigins,
 		Limits:     s.limits(),
@@ -238,6 +238,9 @@ func (s *server) operatorsHandler() http.Handler {
 		Failed: s.metrics.OperatorUnknown, Evicted: s.evicted,
 	})
 }
+
+// missing lists what keeps the API from being ready.
+func (s *server) missing() []string { return append(s.ready.missing(), s.others.missing()...) }
 
 // listener is an http.Server on a port it holds.
 type listener struct {

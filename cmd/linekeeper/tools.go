@@ -80,7 +80,7 @@ func (c *migrateStatus) Run(ctx context.Context, std streams) error {
 }
 
 type adminTokenCmd struct {
-	New  adminTokenNew  `cmd:"" help:"Make an admin token, and its entry for LINEKEEPER_ADMIN_TOKENS."`
+	New  adminTokenNew  `cmd:"" aliases:"create" help:"Make an admin token, and its entry for LINEKEEPER_ADMIN_TOKENS."`
 	Show adminTokenShow `cmd:"" help:"Print the admin token that setup or dev has made in a directory."`
 }
 
