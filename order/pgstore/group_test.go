@@ -228,8 +228,11 @@ func TestWhoHangsUpInLineIsNotWritten(t *testing.T) {
 	f := newFixture(t, patient)
 	ctx, hangUp := context.WithCancel(t.Context())
 	let := f.hold("a")
-	before := []<-chan answered{f.place(of(grantOf("ann"), "a")), f.place(of(grantOf("bob"), "a"))}
-	f.waiting(2)
+	var before []<-chan answered
+	for n := range groupsAtOnce {
+		before = append(before, f.place(of(grantOf("ann"), "a")))
+		f.waiting(n + 1)
+	}
 	last := f.placeUntil(ctx, of(grantOf("cat"), "a"))
 	f.inLine(1)
 	hangUp()
