@@ -264,7 +264,7 @@ func TestAGroupIsCommittedWhoeverHangsUp(t *testing.T) {
 
 func TestAGroupLastsNoLongerThanTheFirstDeadlineInIt(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, patient, setting("statement_timeout", "60000"))
+	f := newFixture(t, patient)
 	f.hold("a")
 	let := f.hold("b")
 	for n := range groupsAtOnce {

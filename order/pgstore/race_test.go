@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/order"
@@ -13,7 +14,10 @@ import (
 )
 
 // patient lets transactions wait for as long as a busy test machine needs.
-var patient = setting("lock_timeout", "60000")
+func patient(c *pgxpool.Config) {
+	setting("lock_timeout", "60000")(c)
+	setting("statement_timeout", "60000")(c)
+}
 
 // hold locks the row of a product until the function returned is called. Stock
 // taken in between is taken from what the row says then.
@@ -38,7 +42,7 @@ func (f *fixture) keep(sql string, args ...any) (let func()) {
 // makes a second attempt, not a second order.
 func TestTwoAttemptsWithOneGrantAreOneOrder(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, patient, setting("statement_timeout", "60000"))
+	f := newFixture(t, patient)
 	let := f.hold("a")
 	r := of(grantOf("ann"), "a")
 	first := f.place(r)
