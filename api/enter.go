@@ -41,7 +41,9 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request) error {
 	if asksFirst && !c.hasTicket && len(a.screens(v)) == 0 {
 		return a.ticketFirst(w, r, c, v)
 	}
-	wait, err := a.guard.enter(w, r, c, v)
+	// Who brings what they were asked for was counted as a newcomer when they asked.
+	counted := len(a.screens(v)) > 0 && a.newcomer(r, c, v).asked()
+	wait, err := a.guard.enter(w, r, c, v, counted)
 	if err != nil {
 		return err
 	}

@@ -142,14 +142,14 @@ func (p *policy) about(words ...string) []question {
 	return []question{{p, p.name + ":" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])}}
 }
 
-// enter asks whether the caller may enter once more. The wait is how long nobody
-// should be told to come back before.
-func (g *guard) enter(w http.ResponseWriter, r *http.Request, c caller, v *view) (wait time.Duration, err error) {
+// enter asks whether the caller may enter once more, who may have been counted as a
+// newcomer already. The wait is how long nobody should be told to come back before.
+func (g *guard) enter(w http.ResponseWriter, r *http.Request, c caller, v *view, counted bool) (wait time.Duration, err error) {
 	var q []question
 	// Who shows a place of this sale has been counted as a newcomer, and makes no
 	// more members: a page that is loaded again is not to be refused for neighbours.
 	known := c.hasTicket && c.ticket.Place.Score > 0 && c.ticket.Sale == v.Sale
-	if !known && !g.named {
+	if !known && !counted && !g.named {
 		from := g.trusted.Of(r)
 		// The narrow one first: one subscriber at the limit uses up nothing of the others'.
 		q = append(q, g.address.about(clientip.Network(from, 32, 64).String())...)

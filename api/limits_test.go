@@ -108,6 +108,21 @@ func TestATicketOfAnotherSaleMakesANewcomer(t *testing.T) {
 }
 
 // 1,000 addresses of one /64 are one, and those of one /48 share a larger limit.
+// Otherwise those who ask and do not work would keep out those who have.
+func TestAPuzzleAndItsSolutionAreOneNewcomer(t *testing.T) {
+	t.Parallel()
+	f := setUp(t, working(easy))
+	l := defaults(t)
+	l.EnterAddress = limit(t, "sliding:2/1m")
+	f.limited(l)
+	home := from("192.0.2.1")
+	ann, annPuzzle := f.post(home).asked()
+	bob, bobPuzzle := f.post(home).asked()
+	f.post(home).refused(http.StatusTooManyRequests, "rate-limited")
+	f.post(home, ticket(ann), solved(t, annPuzzle)).is(http.StatusCreated)
+	f.post(home, ticket(bob), solved(t, bobPuzzle)).is(http.StatusCreated)
+}
+
 func TestIPv6AddressesAreLimitedByTheirNetworks(t *testing.T) {
 	t.Parallel()
 	f := setUp(t)
