@@ -2,9 +2,11 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/linekeeper/linekeeper/api/problem"
 	"github.com/linekeeper/linekeeper/room"
@@ -16,14 +18,22 @@ type (
 	fromKey  struct{}
 )
 
+// lookupAgain is when to ask again who could not be looked up.
+const lookupAgain = 5 * time.Second
+
 // authenticate lets in who shows a known token. It comes before routing, so
 // that strangers can't even find out what exists.
 func (s *server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := s.Trusted.Of(r)
-		e, ok := s.owner(r.Context(), bearer(r))
-		if !ok {
+		e, err := s.owner(r.Context(), bearer(r))
+		switch {
+		case errors.Is(err, ErrNoOperator):
 			s.unknown(w, r, from)
+			return
+		case err != nil: // nobody's fault who asks
+			s.Log.WarnContext(r.Context(), "operator can't be looked up", "err", err, "requestId", problem.RequestID(r))
+			problem.Write(w, r, problem.New("unavailable").WithRetryAfter(lookupAgain))
 			return
 		}
 		ctx := context.WithValue(r.Context(), fromKey{}, from)

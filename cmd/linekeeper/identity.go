@@ -118,10 +118,13 @@ var operatorName = regexp.MustCompile(`^[!-~]{1,128}$`)
 
 // Operator implements admin.Operators. A name of a provider stands behind oidc:,
 // which no admin token's name has, so that nobody passes for somebody else.
-func (o *operatorTokens) Operator(ctx context.Context, token string) (string, admin.Role, bool) {
+func (o *operatorTokens) Operator(ctx context.Context, token string) (string, admin.Role, error) {
 	claims, err := o.tokens.Verify(ctx, token)
-	if err != nil {
-		return "", 0, false
+	switch {
+	case errors.Is(err, identity.ErrUnavailable):
+		return "", 0, err
+	case err != nil:
+		return "", 0, admin.ErrNoOperator
 	}
 	var role admin.Role
 	for _, value := range claims[o.roleClaim] {
@@ -129,7 +132,7 @@ func (o *operatorTokens) Operator(ctx context.Context, token string) (string, ad
 	}
 	name, ok := claims.One(o.nameClaim)
 	if !ok || !operatorName.MatchString(name) || role < admin.Viewer {
-		return "", 0, false
+		return "", 0, admin.ErrNoOperator
 	}
-	return "oidc:" + name, role, true
+	return "oidc:" + name, role, nil
 }

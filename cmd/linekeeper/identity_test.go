@@ -83,6 +83,21 @@ func TestOperatorsOfAnOpenIDProviderHaveTheRolesOfTheirGroups(t *testing.T) {
 	require.Equal(t, http.StatusOK, reads(mine), "an admin token needs no provider")
 }
 
+func TestAnOperatorWhoCannotBeLookedUpIsNotAStranger(t *testing.T) {
+	t.Parallel()
+	p := provider.Start(t)
+	p.Answer(http.NotFound)
+	conf := config.Process{}
+	conf.OIDCIssuer, conf.OIDCAudience, conf.OIDCRoleClaim, conf.OIDCNameClaim = p.URL, provider.Audience, "groups", "sub"
+	require.NoError(t, conf.OIDCRoles.UnmarshalText([]byte("owners:admin")))
+	others, err := newVerifiers(conf, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	failed := func(string) { t.Error("counted as a failure") }
+	server := httptest.NewServer(admin.New(admin.Options{Operators: others.forOperators(), Log: slog.New(slog.DiscardHandler), Failed: failed}))
+	t.Cleanup(server.Close)
+	require.Equal(t, http.StatusServiceUnavailable, asked(t, server.URL, "GET", "/rooms", p.Token(t, "olaf", map[string]any{"groups": "owners"}), ""))
+}
+
 func TestAProvidersNewKeyIsBelievedAndItsOldOneNoMore(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range oidcAlgorithms {
@@ -94,12 +109,12 @@ func TestAProvidersNewKeyIsBelievedAndItsOldOneNoMore(t *testing.T) {
 		old := p.Token(t, "olaf", owners)
 		p.Use(provider.NewKey(t, "second", algorithm))
 		o := newOperatorTokens(conf, slog.New(slog.DiscardHandler))
-		name, role, ok := o.Operator(t.Context(), p.Token(t, "olaf", owners))
-		require.True(t, ok, algorithm)
+		name, role, err := o.Operator(t.Context(), p.Token(t, "olaf", owners))
+		require.NoError(t, err, algorithm)
 		require.Equal(t, "oidc:olaf", name)
 		require.Equal(t, admin.Admin, role)
-		_, _, ok = o.Operator(t.Context(), old)
-		require.False(t, ok, "a key that has left the set")
+		_, _, err = o.Operator(t.Context(), old)
+		require.ErrorIs(t, err, admin.ErrNoOperator, "a key that has left the set")
 	}
 }
 
