@@ -47,11 +47,11 @@ func TestTotalLossOfRedisIsRestoredFromTicketsInTheOldOrder(t *testing.T) {
 	for i, s := range line {
 		scores[i] = *s.poll(a).is(200).position().Score
 	}
-	w.patch(a, settings{"paused": false})
 
 	direct := redis.NewClient(&redis.Options{Addr: r.Addr})
 	t.Cleanup(func() { _ = direct.Close() })
 	require.NoError(t, direct.FlushAll(t.Context()).Err())
+	w.patch(a, settings{"paused": false}) // not before: a tick in between would let one through
 	lost := holder.token
 	restoring := w.pollUntilRestored(line, a, b, before.Generation)
 	require.Positive(t, restoring, "nobody was told that the room is RESTORING")
