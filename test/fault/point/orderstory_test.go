@@ -174,6 +174,32 @@ var orderStories = []orderStory{
 		s.say(", then ", s.count("outbox"))
 	}, "1 order, 1 event, then 1", "1 order, 0 event, then 1"},
 
+	{"group-answers-first", func(s *till) {
+		held, free := make(chan struct{}, 100), make(chan struct{})
+		point.SetHandler(func(_ context.Context, name string) {
+			if name == "O4-begun" {
+				held <- struct{}{}
+				<-free
+			}
+		})
+		for range 2 { // they have both slots
+			go func() { _, _ = s.Create(s, s.draft(uuid.NewString())) }()
+			<-held
+		}
+		answers := make([]chan error, 2)
+		for i, sku := range []string{"demo", "nothing"} {
+			o := s.draft(uuid.NewString())
+			o.Items[0].SKU, answers[i] = sku, make(chan error, 1)
+			go func() {
+				_, err := s.Create(s, o)
+				answers[i] <- err
+			}()
+			time.Sleep(100 * time.Millisecond) // until it is in line
+		}
+		close(free)
+		s.say("placed: ", <-answers[0] == nil, ", placed: ", <-answers[1] == nil)
+	}, "placed: true, placed: false", "placed: true, placed: true"},
+
 	{"id-cursor-outbox", func(s *till) {
 		var ids []string
 		for range 3 {
