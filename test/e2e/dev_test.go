@@ -162,10 +162,10 @@ func TestDevWithRedisInMemorySaysSoAndServesACrowd(t *testing.T) {
 	needsDevParts(t)
 	p, block := dev(t, emptyDir(t), "--redis", "memory", "--crowd", "100")
 	require.Contains(t, p.out.String(), "NOT DURABLE")
-	paste(t, block)
 	harness.Eventually(t, patience, "the crowd orders, and is not taken for one client", func() bool {
 		return regexp.MustCompile(`crowd: .* \d{3,} orders placed, 0 turned away`).MatchString(p.out.String())
 	})
+	paste(t, block) // not beside the crowd: this Redis is slow
 	started := descendants(p.cmd.Process.Pid)
 	p.signal(syscall.SIGINT)
 	p.awaitEnd(patience)
