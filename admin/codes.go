@@ -20,15 +20,7 @@ type Codes interface {
 // makeCodes shows the codes, this once. Neither the audit list nor the log has
 // them.
 func (s *server) makeCodes(w http.ResponseWriter, r *http.Request) error {
-	name, err := roomName(r)
-	if err != nil {
-		return err
-	}
-	body, err := readBody(w, r, jsonType)
-	if err != nil {
-		return err
-	}
-	want, err := room.ParseNewCodes(body)
+	name, want, err := wish(w, r, room.ParseNewCodes)
 	if err != nil {
 		return err
 	}
@@ -69,15 +61,7 @@ func (s *server) listCodes(w http.ResponseWriter, r *http.Request) error {
 // revokeCodes succeeds as well where nothing counts any more: doing it twice is
 // done once.
 func (s *server) revokeCodes(w http.ResponseWriter, r *http.Request) error {
-	name, err := roomName(r)
-	if err != nil {
-		return err
-	}
-	body, err := readBody(w, r, jsonType)
-	if err != nil {
-		return err
-	}
-	which, err := room.ParseRevocation(body)
+	name, which, err := wish(w, r, room.ParseRevocation)
 	if err != nil {
 		return err
 	}

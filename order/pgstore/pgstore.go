@@ -106,8 +106,8 @@ func with[T any](ctx context.Context, s *Store, f func(conn *pgx.Conn) (T, error
 
 // Create is order.Store's: order, stock and event, all or nothing. Of its
 // definite errors these are told apart: order.ErrUnknownProduct,
-// ErrMixedCurrency, ErrSoldOut, ErrAlreadyOrdered, ErrInProgress and
-// ErrUnavailable.
+// ErrMixedCurrency, ErrSoldOut, ErrAlreadyOrdered, ErrInProgress, ErrLapsed
+// and ErrUnavailable.
 func (s *Store) Create(ctx context.Context, o order.Order) (order.Order, error) {
 	if o.Terms != nil { // which a group does not look at
 		return s.alone(ctx, o)
