@@ -5,6 +5,7 @@ package verify
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/linekeeper/linekeeper/room"
 )
@@ -37,12 +38,30 @@ func (p *plan) manyLanes(rnd *rand.Rand) {
 }
 
 // crowdedLanes has many come to lanes at once that move slowly, so that each has
-// somebody waiting for long, and weights change meanwhile.
+// somebody waiting for long, and weights change meanwhile. In half of the rooms one
+// lane has nobody for the first seconds, while the others are served.
 func crowdedLanes(p *plan) {
 	rnd := rand.New(rand.NewPCG(uint64(p.members), uint64(p.settings.BatchSize)))
 	p.manyLanes(rnd)
 	p.settings.BatchSize, p.settings.IntervalMs, p.settings.MaxWaiting = draw(rnd, 2, 5), 2000, 100_000
 	p.members = 30
+	if rnd.IntN(2) == 0 {
+		p.late, p.spread, p.schedule = 6*time.Second, time.Second, schedule{}
+		p.settings.BatchSize, p.settings.Capacity, p.settings.Priority, p.settings.MaxWaitSeconds = 2, 0, "ratio", 0
+	}
+}
+
+// lane is where a person belongs.
+func (p *plan) lane(number int) int { return number % len(p.settings.Lanes) }
+
+// arrival is how long after the beginning a person comes, of the first lane later
+// than others where that is planned.
+func (p *plan) arrival(number int, rnd *rand.Rand) time.Duration {
+	at := time.Duration(rnd.Int64N(int64(p.spread)))
+	if p.lane(number) == 0 {
+		at += p.late
+	}
+	return at
 }
 
 // laneFor is what a proxy says of a person: their own lane, but for a few times
@@ -55,7 +74,7 @@ func (p *person) laneFor() string {
 	if p.chance(5) {
 		return lanes[p.rnd.IntN(len(lanes))].Name
 	}
-	return lanes[p.number%len(lanes)].Name
+	return lanes[p.w.plan.lane(p.number)].Name
 }
 
 // changeWeights has the lanes of a room share in another way from now on.

@@ -78,7 +78,7 @@ func hunt(t *testing.T, m catalog.Mutant, env ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestMutantAtLarge$", "-test.v", "-test.timeout=3m")
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestMutantAtLarge$", "-test.v", "-test.timeout=8m")
 	cmd.Env = append(append(os.Environ(), point.EnvMutant+"="+m.Name), env...)
 	out, err := cmd.CombinedOutput()
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {

@@ -40,7 +40,7 @@ type person struct {
 func (w *world) invite(i int) {
 	p := &person{w: w, name: fmt.Sprintf("m%02d", i), number: i, rnd: rand.New(rand.NewPCG(w.seed, uint64(i)+1))}
 	w.people.Go(func() {
-		time.Sleep(time.Duration(p.rnd.Int64N(int64(w.plan.spread))))
+		time.Sleep(w.plan.arrival(i, p.rnd))
 		p.visit()
 	})
 }

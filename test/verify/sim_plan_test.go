@@ -17,6 +17,7 @@ type plan struct {
 	stock    int64
 	members  int
 	spread   time.Duration // over which people arrive
+	late     time.Duration // those of one lane come later by this
 	length   time.Duration // of the troubled part
 	locked   bool          // the schedulers use a lock
 	trouble  float64       // share of the stops at the gate that go wrong, where the theme does not say
