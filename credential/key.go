@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -28,6 +29,7 @@ type key struct {
 	signed func(*jwt.Token) (string, error)
 	seal   func(text string) ([]byte, error) // the signature of what is no JWT
 	verify jwt.Keyfunc
+	fast   *sync.Pool // of *scratch, of an HS256 key; nil of any other
 	bind   func(member string, network netip.Prefix) string
 }
 
@@ -52,7 +54,7 @@ func parseKey(id, text string) (*key, error) {
 	}
 	k, err := newKey(id, jwt.SigningMethodHS256, secret, secret)
 	if err == nil {
-		k.bind = binder(secret)
+		k.bind, k.fast = binder(secret), newScratches(secret)
 	}
 	return k, err
 }

@@ -75,22 +75,18 @@ func (s *Store) polled(ctx context.Context, room, member string, st queue.Standi
 	return st, nil
 }
 
-// ranked finds a member in a lane, with one round trip. Who moves between its
-// two reads is not there any more, or not yet: redis.Nil either way.
+// ranked finds a member in a lane, with one round trip that others share. Who
+// moves between its two reads is not there any more, or not yet: redis.Nil either way.
 func (s *Store) ranked(ctx context.Context, room, member string, lane int) (queue.Standing, error) {
-	key := laneKey(s.prefix, room, lane)
-	var rank *redis.IntCmd
-	var score *redis.FloatCmd
-	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		rank, score = p.ZRank(ctx, key, member), p.ZScore(ctx, key, member)
-		return nil
-	})
+	at, err := s.lane(room, lane).of(ctx, member)
 	if err != nil {
 		return queue.Standing{}, err
 	}
-	// Scores are below 2^53: a float64 holds them exactly.
+	if !at.found {
+		return queue.Standing{}, redis.Nil
+	}
 	return queue.Standing{
-		Status: queue.Waiting, Place: queue.Place{Lane: lane, Score: int64(score.Val())}, Rank: rank.Val(), InLane: rank.Val(),
+		Status: queue.Waiting, Place: queue.Place{Lane: lane, Score: at.score}, Rank: at.ahead, InLane: at.ahead,
 	}, nil
 }
 

@@ -31,6 +31,7 @@ type Store struct {
 	observe func(script string, d time.Duration, err error)
 	memory  memory
 	keys    sync.Map // room -> []string
+	ranks   sync.Map // laneOf -> *ranks
 }
 
 // Option changes a Store under construction.
@@ -98,6 +99,20 @@ func (s *Store) roomKeys(room string) []string {
 	}
 	k, _ := s.keys.LoadOrStore(room, keys(s.prefix, room))
 	return k.([]string)
+}
+
+// laneOf names a lane of a room.
+type laneOf struct {
+	room string
+	lane int
+}
+
+func (s *Store) lane(room string, lane int) *ranks {
+	if r, ok := s.ranks.Load(laneOf{room, lane}); ok {
+		return r.(*ranks)
+	}
+	r, _ := s.ranks.LoadOrStore(laneOf{room, lane}, &ranks{rdb: s.rdb, key: laneKey(s.prefix, room, lane)})
+	return r.(*ranks)
 }
 
 // transient are the first words of errors that Redis answers while it, and not
