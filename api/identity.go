@@ -41,10 +41,13 @@ type caller struct {
 // bad cookie counts as none: a browser can't take it back.
 func (a *API) caller(r *http.Request, room string, v *view) (caller, error) {
 	shown := r.Header.Get(ticketHeader)
-	t, err := a.Ring.Ticket(shown)
-	if k, none := r.Cookie(a.cookieName(room)); shown == "" && none == nil {
-		t, err = a.Ring.Ticket(k.Value)
+	text := shown
+	if shown == "" {
+		if k, err := r.Cookie(a.cookieName(room)); err == nil {
+			text = k.Value
+		}
 	}
+	t, err := a.Ring.Ticket(text)
 	var c caller
 	if err == nil && t.Room == room && !t.Expired(v.now()) && a.atHome(r, v, proof{"ticket", t.Member, t.Binding}) {
 		c.ticket, c.hasTicket = t, true

@@ -3,10 +3,8 @@ package api
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -210,6 +208,5 @@ func (a *API) answerOpen(w http.ResponseWriter, r *http.Request, c caller, v *vi
 	if a.Observer.PassedOpen != nil {
 		a.Observer.PassedOpen(v.Room)
 	}
-	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(p.NextPollAfterMs)/1000))))
-	return writeJSON(w, http.StatusOK, p)
+	return writePosition(w, http.StatusOK, &p)
 }

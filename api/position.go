@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/linekeeper/linekeeper/api/spec"
@@ -47,8 +46,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, c caller, v *view, 
 	if a.Observer.Polled != nil && !st.New {
 		a.Observer.Polled(v.Room, st.Status)
 	}
-	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(p.NextPollAfterMs)/1000))))
-	return writeJSON(w, status, p)
+	return writePosition(w, status, &p)
 }
 
 // answerAgain asks the line anew, for the one answer that changed meanwhile.
@@ -112,6 +110,15 @@ func (a *API) renewed(c caller, v *view, st queue.Standing, network netip.Prefix
 	return &token, nil
 }
 
+// shown is what a position points to, in one piece.
+type shown struct {
+	lane                     string
+	entered                  time.Time
+	score, rank, total, wait int64
+	waitRange                [2]int64
+	lifted, overtakable      bool
+}
+
 // position fills in all that a standing and a room's view tell. Fields that
 // belong to what a room does not do are null.
 func position(v *view, st queue.Standing) spec.Position {
@@ -120,31 +127,32 @@ func position(v *view, st queue.Standing) spec.Position {
 		Room: v.Room, RoomState: v.State(now), Status: st.Status, ServerTime: now.UTC(),
 		Message: message(v),
 	}
+	var s shown
 	if st.Place.Score > 0 {
-		lane, entered, score := v.lane(st.Place.Lane), v.enteredAt(st.Place), st.Place.Score
-		lifted, overtakable := st.Lifted, v.Rules.Overtakable(st.Place.Lane)
-		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &lane, &entered, &score, &lifted, &overtakable
+		s.lane, s.entered, s.score = v.lane(st.Place.Lane), v.enteredAt(st.Place, now), st.Place.Score
+		s.lifted, s.overtakable = st.Lifted, v.Rules.Overtakable(st.Place.Lane)
+		p.Lane, p.EnteredAt, p.Score, p.Lifted, p.Overtakable = &s.lane, &s.entered, &s.score, &s.lifted, &s.overtakable
 		if v.drawn(st.Place) {
 			p.EnteredAt = nil
 		}
 	}
-	if st.Outcome != "" {
-		p.LastOutcome = &st.Outcome
+	if outcome := st.Outcome; outcome != "" {
+		p.LastOutcome = &outcome
 	}
-	if st.OrderID != "" {
-		p.OrderID = &st.OrderID
+	if id := st.OrderID; id != "" {
+		p.OrderID = &id
 	}
 	pause := queue.PollInterval(0) * 5
 	switch st.Status {
 	case queue.Waiting:
-		rank, total := st.Rank, max(st.Total, v.inLine(st.Place.Lane), st.Rank+1)
-		p.Rank, p.CurrentTotalWaitingCount = &rank, &total
-		if wait, ok := v.estimate(st.Place.Lane, rank); ok {
-			seconds := int64(math.Ceil(wait.Likely.Seconds()))
-			p.EstimatedWaitSeconds = &seconds
-			p.EstimatedWaitRange = []int64{int64(wait.Least.Seconds()), int64(math.Ceil(wait.Most.Seconds()))}
+		s.rank, s.total = st.Rank, max(st.Total, v.inLine(st.Place.Lane), st.Rank+1)
+		p.Rank, p.CurrentTotalWaitingCount = &s.rank, &s.total
+		if wait, ok := v.estimate(st.Place.Lane, st.Rank, now); ok {
+			s.wait = int64(math.Ceil(wait.Likely.Seconds()))
+			s.waitRange = [2]int64{int64(wait.Least.Seconds()), int64(math.Ceil(wait.Most.Seconds()))}
+			p.EstimatedWaitSeconds, p.EstimatedWaitRange = &s.wait, s.waitRange[:]
 		}
-		pause = v.Rules.PollAfter(rank)
+		pause = v.Rules.PollAfter(st.Rank)
 	case queue.Claimed:
 		pause = queue.PollInterval(0)
 	}

@@ -78,9 +78,9 @@ func (v *view) inLine(lane int) int64 {
 
 // enteredAt is when somebody came: by the score, and what the lane's boost has
 // taken off it. Of those who came under another boost it is as far wrong.
-func (v *view) enteredAt(place queue.Place) time.Time {
+func (v *view) enteredAt(place queue.Place, now time.Time) time.Time {
 	at := place.EnteredAt().Add(v.Rules.Boost(place.Lane))
-	if now := v.now(); place.EnteredAt().Before(now) && at.After(now) {
+	if place.EnteredAt().Before(now) && at.After(now) {
 		at = now
 	}
 	return at.UTC()
@@ -295,10 +295,10 @@ func (v *view) moves(now time.Time) bool {
 	return !v.Draw.Undecided() && (state == queue.Open || state == queue.Draining || state == queue.Off)
 }
 
-// estimate is how long somebody with so many ahead will wait; false where
+// estimate is how long somebody with so many ahead will wait from now on; false where
 // nothing has been measured, or the room lets nobody through.
-func (v *view) estimate(lane int, ahead int64) (queue.Wait, bool) {
-	if !v.moves(v.now()) || lane >= len(v.pace) {
+func (v *view) estimate(lane int, ahead int64, now time.Time) (queue.Wait, bool) {
+	if !v.moves(now) || lane >= len(v.pace) {
 		return queue.Wait{}, false
 	}
 	return v.pace[lane].Wait(ahead)

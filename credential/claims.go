@@ -59,7 +59,7 @@ func (c *claims) check() error {
 	// Who has a place stands in a sale and a generation that have begun.
 	begun := min(c.Score, 1)
 	switch {
-	case !roomName.MatchString(c.Room):
+	case !validRoom(c.Room):
 		return errors.New("malformed room name")
 	case !ValidMember(c.Member):
 		return errors.New("malformed member id")

@@ -3,7 +3,6 @@ package credential
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"regexp"
 
 	"github.com/google/uuid"
 )
@@ -11,7 +10,21 @@ import (
 // maxMember is the longest id of a member, in bytes.
 const maxMember = 128
 
-var roomName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+// maxRoom is the longest name of a room, in bytes.
+const maxRoom = 64
+
+// validRoom takes what package room does: 1 to 64 lower-case letters, digits,
+// hyphens and underscores, of which the first is a letter or a digit.
+func validRoom(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', i > 0 && (c == '-' || c == '_'):
+		default:
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= maxRoom
+}
 
 // NewMember returns an id for somebody who has none of their own: 128 random
 // bits in 22 characters of base64url.

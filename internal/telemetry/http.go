@@ -21,6 +21,13 @@ var requestBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25
 type httpMetrics struct {
 	seconds *prometheus.HistogramVec
 	routes  *limit
+	series  *known[answer, prometheus.Observer]
+}
+
+// answer is what answers are measured by.
+type answer struct {
+	method, route string
+	status        int
 }
 
 func newHTTPMetrics(f promauto.Factory) httpMetrics {
@@ -28,6 +35,7 @@ func newHTTPMetrics(f promauto.Factory) httpMetrics {
 	return httpMetrics{
 		seconds: f.NewHistogramVec(opts, []string{"method", "route", "code"}),
 		routes:  newLimit(maxRoutes),
+		series:  &known[answer, prometheus.Observer]{},
 	}
 }
 
@@ -65,5 +73,7 @@ func (m *Metrics) measure(r *http.Request, status int, took time.Duration) {
 	if route == "" {
 		route = unmatched
 	}
-	m.http.seconds.WithLabelValues(method(r.Method), m.http.routes.label(route), code(status)).Observe(took.Seconds())
+	m.http.series.of(answer{method(r.Method), m.http.routes.label(route), status}, func(a answer) prometheus.Observer {
+		return m.http.seconds.WithLabelValues(a.method, a.route, code(a.status))
+	}).Observe(took.Seconds())
 }

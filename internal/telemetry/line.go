@@ -12,10 +12,15 @@ type line struct {
 	entries, departures, admissions, grants, polls, restores *prometheus.CounterVec
 	lifts, elsewhere                                         *prometheus.CounterVec
 	waits, estimates                                         *prometheus.HistogramVec
+	polled                                                   *known[poll, prometheus.Counter]
 }
+
+// poll is what polls are counted by.
+type poll struct{ room, status string }
 
 func newLine(f promauto.Factory) line {
 	return line{
+		polled:     &known[poll, prometheus.Counter]{},
 		entries:    f.NewCounterVec(counter("entries_total", "Calls of enter, by how they ended."), []string{"room", "result"}),
 		departures: f.NewCounterVec(counter("departures_total", "Members who are in the room no more, by how that came."), []string{"room", "reason"}),
 		admissions: f.NewCounterVec(counter("admissions_total", "Members let through."), []string{"room", "lane"}),
@@ -82,7 +87,9 @@ func (m *Metrics) Granted(room, event string, n int) {
 
 // Polled counts a poll by the status that it answered.
 func (m *Metrics) Polled(room, status string) {
-	m.line.polls.WithLabelValues(m.rooms.label(room), m.words.status.label(status)).Inc()
+	m.line.polled.of(poll{m.rooms.label(room), m.words.status.label(status)}, func(p poll) prometheus.Counter {
+		return m.line.polls.WithLabelValues(p.room, p.status)
+	}).Inc()
 }
 
 // Restored counts a ticket of a place that Redis has lost, by what became of it:

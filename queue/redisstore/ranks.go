@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -18,13 +19,10 @@ type ranks struct {
 	rdb redis.UniversalClient
 	key string
 
-	mu    sync.Mutex
-	next  *questions // gathered, not asked yet; nil: none
-	asked int        // calls on the way
+	mu     sync.Mutex
+	next   *questions // gathered, not asked yet; nil: none
+	asking bool       // a call is on the way, one at a time
 }
-
-// ranksAtOnce is how many calls for one lane are on the way at a time.
-const ranksAtOnce = 1
 
 // questions are asked in one call. The answers are written before done is closed,
 // and not after.
@@ -67,25 +65,27 @@ func (r *ranks) put(ctx context.Context, member string) (q *questions, at int) {
 	q = r.next
 	q.members = append(q.members, member)
 	at = len(q.members) - 1
-	if r.asked < ranksAtOnce {
-		r.next = nil
-		r.asked++
-		go r.ask(context.WithoutCancel(ctx), q)
+	if !r.asking {
+		r.asking = true
+		go r.ask(context.WithoutCancel(ctx))
 	}
 	return q, at
 }
 
-// ask asks, and goes on with what was gathered meanwhile.
-func (r *ranks) ask(ctx context.Context, q *questions) {
-	for q != nil {
+// ask asks until nothing is gathered any more. Whoever is ready to ask at this
+// moment comes first, so that they share the call.
+func (r *ranks) ask(ctx context.Context) {
+	for {
+		runtime.Gosched()
+		r.mu.Lock()
+		q := r.next
+		r.next, r.asking = nil, q != nil
+		r.mu.Unlock()
+		if q == nil {
+			return
+		}
 		q.at, q.err = ranksOf(ctx, r.rdb, r.key, q.members)
 		close(q.done)
-		r.mu.Lock()
-		q, r.next = r.next, nil
-		if q == nil {
-			r.asked--
-		}
-		r.mu.Unlock()
 	}
 }
 
