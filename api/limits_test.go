@@ -216,6 +216,11 @@ func (q *questions) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (q *questions) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		q.n.Add(int64(len(cmds)))
+		for _, cmd := range cmds {
+			if strings.Contains(fmt.Sprint(cmd.Args()...), ":limit:") {
+				q.limits.Add(1)
+			}
+		}
 		return next(ctx, cmds)
 	}
 }

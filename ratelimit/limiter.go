@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/linekeeper/linekeeper/internal/share"
 )
 
 //go:embed lua/*.lua
@@ -39,9 +41,9 @@ func mustRead(name string) string {
 // Limiter counts in Redis. It is safe for concurrent use, by any number of
 // processes, which share its counts.
 type Limiter struct {
-	rdb    redis.UniversalClient
-	prefix string
-	clock  func() string
+	scripts *share.Scripts
+	prefix  string
+	clock   func() string
 }
 
 // Option changes a Limiter under construction.
@@ -58,7 +60,7 @@ func WithClock(now func() time.Time) Option {
 // New returns a Limiter on rdb, which stays the caller's to close. Its keys
 // begin with prefix and ":limit:".
 func New(rdb redis.UniversalClient, prefix string, opts ...Option) *Limiter {
-	l := &Limiter{rdb: rdb, prefix: prefix, clock: func() string { return "" }}
+	l := &Limiter{scripts: share.NewScripts(rdb), prefix: prefix, clock: func() string { return "" }}
 	for _, o := range opts {
 		o(l)
 	}
@@ -69,16 +71,31 @@ func New(rdb redis.UniversalClient, prefix string, opts ...Option) *Limiter {
 // shares a key and a limit shares the count. An error says that Redis could not
 // be asked, or refused because it is full; it may have counted.
 func (l *Limiter) Allow(ctx context.Context, key string, limit Limit) (Reply, error) {
-	keys := []string{l.prefix + ":limit:" + limit.String() + ":" + key}
-	raw, err := scripts[limit.Algorithm].Run(ctx, l.rdb, keys, l.clock(), limit.N, limit.Per.Microseconds(), limit.depth()).Int64Slice()
+	key = l.prefix + ":limit:" + limit.String() + ":" + key
+	said, err := l.scripts.Run(ctx, scripts[limit.Algorithm], []any{key}, l.clock(), limit.N, limit.Per.Microseconds(), limit.depth())
 	if err != nil {
 		return Reply{}, fmt.Errorf("count %s: %w", limit, err)
 	}
-	if len(raw) != 4 {
-		return Reply{}, fmt.Errorf("count %s: malformed reply of %d fields", limit, len(raw))
+	n, err := numbers(said)
+	if err != nil {
+		return Reply{}, fmt.Errorf("count %s: %w", limit, err)
 	}
 	return Reply{
-		Allowed: raw[0] == 1, Limit: limit.N, Remaining: int(raw[1]),
-		RetryAfter: time.Duration(raw[2]) * time.Microsecond, Reset: time.Duration(raw[3]) * time.Microsecond,
+		Allowed: n[0] == 1, Limit: limit.N, Remaining: int(n[1]),
+		RetryAfter: time.Duration(n[2]) * time.Microsecond, Reset: time.Duration(n[3]) * time.Microsecond,
 	}, nil
+}
+
+// numbers reads the four that every script answers.
+func numbers(said any) (n [4]int64, err error) {
+	raw, ok := said.([]any)
+	if !ok || len(raw) != len(n) {
+		return n, fmt.Errorf("malformed reply %v", said)
+	}
+	for i := range n {
+		if n[i], ok = raw[i].(int64); !ok {
+			return n, fmt.Errorf("malformed reply %v", said)
+		}
+	}
+	return n, nil
 }

@@ -26,7 +26,14 @@ func (c *counted) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 func (c *counted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if cmd.Name() == "evalsha" { // the others introduce a connection
+				c.n.Add(1)
+			}
+		}
+		return next(ctx, cmds)
+	}
 }
 
 // countedRedis is a client of its own whose questions are counted.

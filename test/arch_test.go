@@ -35,8 +35,8 @@ var layers = []struct {
 	may  []string
 }{
 	{"queue", nil},
-	{"queue/redisstore", []string{"queue"}},
-	{"ratelimit", nil},
+	{"queue/redisstore", []string{"internal/share", "queue"}},
+	{"ratelimit", []string{"internal/share"}},
 	{"room", []string{"queue"}},
 	{"room/pgstore", []string{"draw", "room", "queue"}},
 	{"credential", []string{"queue"}},
@@ -63,6 +63,7 @@ var layers = []struct {
 	{"internal/devstack", nil},
 	{"internal/doctor", []string{"admin", "credential", "internal/config", "internal/pooler", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
 	{"internal/pooler", nil},
+	{"internal/share", nil},
 	{"internal/sim", []string{"queue", "scheduler/controller"}},
 	{"internal/telemetry", nil},
 	{"cmd/linekeeper", []string{"all"}}, // the only wiring
@@ -78,7 +79,7 @@ var drivers = []struct {
 	library string
 	by      []string
 }{
-	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "ratelimit", "internal/breaker", "internal/config", "internal/doctor", "internal/telemetry", "cmd/linekeeper", "test/..."}},
+	{"github.com/redis/go-redis/v9", []string{"queue/redisstore", "ratelimit", "internal/breaker", "internal/config", "internal/doctor", "internal/share", "internal/telemetry", "cmd/linekeeper", "test/..."}},
 	{"github.com/sony/gobreaker/v2", []string{"internal/breaker"}},
 	{"github.com/go-redsync/redsync/v4", []string{"scheduler", "cmd/linekeeper"}},
 	{"github.com/alicebob/miniredis/v2", []string{"cmd/linekeeper"}},

@@ -14,7 +14,8 @@ type withoutFlags struct{}
 // DialHook changes nothing.
 func (withoutFlags) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessPipelineHook changes nothing: scripts are not sent in pipelines.
+// ProcessPipelineHook changes nothing: scripts are sent in pipelines by their hash
+// alone, and then whole, one by one.
 func (withoutFlags) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }

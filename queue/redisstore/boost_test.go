@@ -188,7 +188,7 @@ func TestAfterALossNobodyIsBoostedAheadOfThoseOfBefore(t *testing.T) {
 	f.enterLane(1, "vip")
 	f.pass(time.Minute)
 	places := map[string]queue.Place{"ann": f.standing("ann").Place, "vip": f.standing("vip").Place}
-	require.NoError(t, f.rdb.Del(t.Context(), f.roomKeys(f.room)...).Err())
+	require.NoError(t, f.rdb.Del(t.Context(), keys(f.prefix, f.room)...).Err())
 	f.life.Generation, f.step.Generation = 8, 8
 	require.NoError(t, f.Create(t.Context(), f.life))
 	f.enterLane(1, "late-vip", "later-vip")

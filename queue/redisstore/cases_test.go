@@ -275,7 +275,7 @@ func TestCase42AHundredThousandScoresOfOneSecondAreDistinct(t *testing.T) {
 		_, err := f.rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 			for i := from; i < from+perPipeline; i++ {
 				at := unixMicro(start.Add(time.Duration(i) * time.Second / n))
-				p.EvalSha(t.Context(), enterScript.Hash(), f.roomKeys(f.room), at, fmt.Sprint("m", i), 0, 0, 0, "", 0)
+				p.EvalSha(t.Context(), enterScript.Hash(), keys(f.prefix, f.room), at, fmt.Sprint("m", i), 0, 0, 0, "", 0)
 			}
 			return nil
 		})

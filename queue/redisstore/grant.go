@@ -12,14 +12,14 @@ import (
 // twice under one name succeeds and does not lengthen the lease. It returns
 // queue.ErrBusy, ErrGone, ErrLimit or ErrNoRoom where claim may not use g.
 func (s *Store) Claim(ctx context.Context, g queue.Grant, claim string, lease time.Duration) error {
-	_, err := s.run(ctx, claimScript, g.Room, g.Member, g.ID, claim, lease.Microseconds())
+	_, err := s.runTogether(ctx, claimScript, g.Room, g.Member, g.ID, claim, lease.Microseconds())
 	return err
 }
 
 // Release gives g back after the order attempt named claim has definitely
 // failed. It is no error if that attempt does not hold g (any more).
 func (s *Store) Release(ctx context.Context, g queue.Grant, claim string) error {
-	_, err := s.run(ctx, releaseScript, g.Room, g.Member, g.ID, claim)
+	_, err := s.runTogether(ctx, releaseScript, g.Room, g.Member, g.ID, claim)
 	return err
 }
 

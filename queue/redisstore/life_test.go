@@ -18,7 +18,7 @@ func afterLoss(t *testing.T, floor int64) *fixture {
 	f.life.Generation, f.life.RestorableFrom = 8, 7
 	f.life.Floors[0] = start.UnixMicro() + floor
 	f.life.LastScore = start.UnixMicro() + 1000
-	require.NoError(t, f.rdb.Del(t.Context(), f.roomKeys(f.room)...).Err())
+	require.NoError(t, f.rdb.Del(t.Context(), keys(f.prefix, f.room)...).Err())
 	require.NoError(t, f.Create(t.Context(), f.life))
 	f.step.Generation = 8
 	return f
@@ -143,7 +143,7 @@ func TestEveryScriptOfAnotherGenerationIsRefused(t *testing.T) {
 
 func TestAnEmptyRedisAnswersThatTheRoomIsNotThere(t *testing.T) {
 	f := setup(t)
-	require.NoError(t, f.rdb.Del(t.Context(), f.roomKeys(f.room)...).Err())
+	require.NoError(t, f.rdb.Del(t.Context(), keys(f.prefix, f.room)...).Err())
 	_, err := f.Enter(t.Context(), f.room, "ann", 0)
 	require.ErrorIs(t, err, queue.ErrNoRoom)
 	_, err = f.Standing(t.Context(), f.room, "ann")

@@ -27,7 +27,7 @@ func (s *Store) Enter(ctx context.Context, room, member string, lane int) (queue
 // be asked before; a grant that was asked for before the member's last stay ended
 // is not given.
 func (s *Store) EnterWith(ctx context.Context, room, member string, e queue.Entry) (queue.Standing, error) {
-	r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))
+	r, err := s.runTogether(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))
 	if errors.Is(err, queue.ErrFull) && r.word == "" {
 		// Refused unrun by a Redis without memory, also for those who have a place:
 		// they keep it.
@@ -43,7 +43,7 @@ func (s *Store) EnterWith(ctx context.Context, room, member string, e queue.Entr
 
 // Standing says where member is, and hears one who was AWAY.
 func (s *Store) Standing(ctx context.Context, room, member string) (queue.Standing, error) {
-	r, err := s.run(ctx, standingScript, room, member)
+	r, err := s.runTogether(ctx, standingScript, room, member)
 	if err != nil {
 		return queue.Standing{}, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) polled(ctx context.Context, room, member string, st queue.Standi
 // ranked finds a member in a lane, with one round trip that others share. Who
 // moves between its two reads is not there any more, or not yet: redis.Nil either way.
 func (s *Store) ranked(ctx context.Context, room, member string, lane int) (queue.Standing, error) {
-	at, err := s.lane(room, lane).of(ctx, member)
+	at, err := s.calls(room).lanes[lane].Ask(ctx, member)
 	if err != nil {
 		return queue.Standing{}, err
 	}
@@ -125,7 +125,7 @@ func (s *Store) Heard(ctx context.Context, room string, members []string) error 
 // key that signs the entry token; all later ones return the same. It returns
 // queue.ErrGone if the grant is not there (any more).
 func (s *Store) PickUp(ctx context.Context, g queue.Grant, keyID string) (queue.Grant, error) {
-	r, err := s.run(ctx, pickupScript, g.Room, g.Member, g.ID, keyID)
+	r, err := s.runTogether(ctx, pickupScript, g.Room, g.Member, g.ID, keyID)
 	if err != nil {
 		return queue.Grant{}, err
 	}

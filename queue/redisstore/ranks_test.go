@@ -64,12 +64,7 @@ func held(t *testing.T, n int, fail error) (f *fixture, c *courier, first chan e
 
 // gathered waits until n questions wait for the call that is on the way.
 func (f *fixture) gathered(n int) {
-	r := f.lane(f.room, 0)
-	harness.Eventually(f, 10*time.Second, "they wait", func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.next != nil && len(r.next.members) == n
-	})
+	harness.Eventually(f, 10*time.Second, "they wait", func() bool { return f.calls(f.room).lanes[0].Waiting() == n })
 }
 
 func TestPollsThatComeTogetherShareACall(t *testing.T) {

@@ -32,7 +32,7 @@ func (s *Store) Unreachable(ctx context.Context, rooms []string) map[string]bool
 	away := map[string]bool{}
 	for _, room := range asked {
 		g.Go(func() error {
-			err := s.rdb.HGet(ctx, s.roomKeys(room)[0], "generation").Err() // a command that scripts need as well
+			err := s.rdb.HGet(ctx, confKey(s.prefix, room), "generation").Err() // a command that scripts need as well
 			mu.Lock()
 			defer mu.Unlock()
 			away[room] = refused(err)

@@ -14,7 +14,11 @@ type reply struct {
 	values map[string]any
 }
 
-func parseReply(raw []any) (reply, error) {
+func parseReply(said any) (reply, error) {
+	raw, ok := said.([]any)
+	if !ok {
+		return reply{}, fmt.Errorf("malformed reply: a %T", said)
+	}
 	if len(raw)%2 != 1 {
 		return reply{}, fmt.Errorf("malformed reply of %d fields", len(raw))
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/linekeeper/linekeeper/internal/share"
 	"github.com/linekeeper/linekeeper/queue"
 )
 
@@ -30,8 +31,7 @@ type Store struct {
 	clock   func() string // first argument of every script
 	observe func(script string, d time.Duration, err error)
 	memory  memory
-	keys    sync.Map // room -> []string
-	ranks   sync.Map // laneOf -> *ranks
+	rooms   sync.Map // name -> *calls
 }
 
 // Option changes a Store under construction.
@@ -80,8 +80,22 @@ var probeScript = redis.NewScript("#!lua\nreturn redis.call('SET', KEYS[1], '1',
 
 // run runs a script on a room and decodes the reply's frame.
 func (s *Store) run(ctx context.Context, sc namedScript, room string, args ...any) (reply, error) {
+	return s.measured(sc, room, func() (any, error) {
+		return sc.Run(ctx, s.rdb, keys(s.prefix, room), append([]any{s.clock()}, args...)...).Result()
+	})
+}
+
+// runTogether is run for what members wait for: those who ask at once share a call.
+func (s *Store) runTogether(ctx context.Context, sc namedScript, room string, args ...any) (reply, error) {
+	return s.measured(sc, room, func() (any, error) {
+		c := s.calls(room)
+		return c.together.Run(ctx, sc.Script, c.keys, append([]any{s.clock()}, args...)...)
+	})
+}
+
+func (s *Store) measured(sc namedScript, room string, run func() (any, error)) (reply, error) {
 	start := time.Now()
-	raw, err := sc.Run(ctx, s.rdb, s.roomKeys(room), append([]any{s.clock()}, args...)...).Slice()
+	raw, err := run()
 	s.observe(sc.name, time.Since(start), err)
 	if err != nil {
 		return reply{}, fmt.Errorf("%s in room %s: %w", sc.name, room, mapError(err))
@@ -93,26 +107,26 @@ func (s *Store) run(ctx context.Context, sc namedScript, room string, args ...an
 	return r, r.refusal()
 }
 
-func (s *Store) roomKeys(room string) []string {
-	if k, ok := s.keys.Load(room); ok {
-		return k.([]string)
-	}
-	k, _ := s.keys.LoadOrStore(room, keys(s.prefix, room))
-	return k.([]string)
+// calls are what those who ask about one room share.
+type calls struct {
+	keys     []any // of scripts
+	together *share.Scripts
+	lanes    [queue.MaxLanes]*ranks
 }
 
-// laneOf names a lane of a room.
-type laneOf struct {
-	room string
-	lane int
-}
-
-func (s *Store) lane(room string, lane int) *ranks {
-	if r, ok := s.ranks.Load(laneOf{room, lane}); ok {
-		return r.(*ranks)
+func (s *Store) calls(room string) *calls {
+	if c, ok := s.rooms.Load(room); ok {
+		return c.(*calls)
 	}
-	r, _ := s.ranks.LoadOrStore(laneOf{room, lane}, &ranks{rdb: s.rdb, key: laneKey(s.prefix, room, lane)})
-	return r.(*ranks)
+	c := &calls{together: share.NewScripts(s.rdb)}
+	for _, k := range keys(s.prefix, room) {
+		c.keys = append(c.keys, k)
+	}
+	for lane := range c.lanes {
+		c.lanes[lane] = newRanks(s.rdb, laneKey(s.prefix, room, lane))
+	}
+	kept, _ := s.rooms.LoadOrStore(room, c)
+	return kept.(*calls)
 }
 
 // transient are the first words of errors that Redis answers while it, and not

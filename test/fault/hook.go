@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -119,12 +120,20 @@ func (h *Hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // handshake are the commands that a client begins a connection with.
 var handshake = []string{"hello", "auth", "select", "client", "readonly"}
 
-// ProcessPipelineHook implements redis.Hook. A pipeline meets one fault as a
-// whole.
+// ProcessPipelineHook implements redis.Hook. Scripts that share a pipeline each
+// meet their own fault; any other pipeline meets one as a whole.
 func (h *Hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if len(cmds) > 0 && slices.Contains(handshake, cmds[0].Name()) {
 			return next(ctx, cmds)
+		}
+		if len(cmds) > 0 && cmds[0].Name() == "evalsha" {
+			one := h.ProcessHook(func(ctx context.Context, cmd redis.Cmder) error { return next(ctx, []redis.Cmder{cmd}) })
+			var errs []error
+			for _, c := range cmds {
+				errs = append(errs, one(ctx, c))
+			}
+			return errors.Join(errs...)
 		}
 		f := h.choose("pipeline")
 		err := h.meet(ctx, f, func() error { return next(ctx, cmds) })

@@ -79,7 +79,14 @@ func (c counting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (c counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if cmd.Name() == "evalsha" { // the others introduce a connection
+				c.n.Add(1)
+			}
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func newHouse(t *testing.T) *house {

@@ -94,12 +94,15 @@ func fail(cmd redis.Cmder, err error) error {
 	return err
 }
 
-// ProcessPipelineHook has one verdict for the whole pipeline; nothing that
-// changes anything goes by one.
+// ProcessPipelineHook has a verdict for each script that shares a pipeline, and one
+// for any other pipeline as a whole: nothing that changes anything goes by one.
 func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if passing[scripts.name(cmds[0].Args())] {
 			return next(ctx, cmds)
+		}
+		if cmds[0].Name() == "evalsha" {
+			return h.each(ctx, cmds, next)
 		}
 		v := h.w.gate.pass(ctx, h.node, "redis", "pipeline")
 		if v.fate == carriedOut || v.fate == delayed && ctx.Err() == nil {
@@ -110,6 +113,18 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		}
 		return errRefused
 	}
+}
+
+// each sends commands as if none shared a pipeline, and waits for the last.
+func (h redisHook) each(ctx context.Context, cmds []redis.Cmder, next redis.ProcessPipelineHook) error {
+	one := h.ProcessHook(func(ctx context.Context, cmd redis.Cmder) error { return next(ctx, []redis.Cmder{cmd}) })
+	errs := make([]error, len(cmds))
+	var all sync.WaitGroup
+	for i, cmd := range cmds {
+		all.Go(func() { errs[i] = one(ctx, cmd) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // scriptNames knows scripts by their digests.

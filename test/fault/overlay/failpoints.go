@@ -15,9 +15,9 @@ var failpoints = []edit{
 	},
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))",
+		old:  "r, err := s.runTogether(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))",
 		new: `point.At(ctx, "E1-before-enter")
-	r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))
+	r, err := s.runTogether(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))
 	point.At(ctx, "E2-entered")`,
 	},
 	{
@@ -42,9 +42,9 @@ var failpoints = []edit{
 	},
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, standingScript, room, member)",
+		old:  "r, err := s.runTogether(ctx, standingScript, room, member)",
 		new: `point.At(ctx, "P1-before-standing")
-	r, err := s.run(ctx, standingScript, room, member)
+	r, err := s.runTogether(ctx, standingScript, room, member)
 	point.At(ctx, "P1-standing")`,
 	},
 	{
@@ -56,9 +56,9 @@ var failpoints = []edit{
 	},
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, pickupScript, g.Room, g.Member, g.ID, keyID)",
+		old:  "r, err := s.runTogether(ctx, pickupScript, g.Room, g.Member, g.ID, keyID)",
 		new: `point.At(ctx, "P4-before-pickup")
-	r, err := s.run(ctx, pickupScript, g.Room, g.Member, g.ID, keyID)
+	r, err := s.runTogether(ctx, pickupScript, g.Room, g.Member, g.ID, keyID)
 	point.At(ctx, "P4-picked")`,
 	},
 	{
@@ -328,10 +328,10 @@ var failpoints = []edit{
 	},
 	{
 		file: "api/position.go",
-		old: `	return writeJSON(w, status, p)
+		old: `	return writePosition(w, status, &p)
 `,
 		new: `	point.At(r.Context(), "H1-before-answer")
-	return writeJSON(w, status, p)
+	return writePosition(w, status, &p)
 `,
 	},
 }

@@ -6,12 +6,12 @@ var mutants = []edit{
 	// app-clock-score: the script takes one argument more, for the score.
 	{
 		file: "queue/redisstore/member.go",
-		old:  "r, err := s.run(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))",
+		old:  "r, err := s.runTogether(ctx, enterScript, room, member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked))",
 		new: `args := []any{member, e.Lane, e.Lot.Sale, e.Lot.First, e.Grant, unixMicro(e.Asked)}
 	if point.Mutant("app-clock-score") {
 		args = append(args, point.AppClock(ctx, s.clock()))
 	}
-	r, err := s.run(ctx, enterScript, room, args...)`,
+	r, err := s.runTogether(ctx, enterScript, room, args...)`,
 	},
 
 	// straight-in-twice: what the ticket says of its place is passed over.

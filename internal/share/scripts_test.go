@@ -1,0 +1,44 @@
+package share_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/linekeeper/linekeeper/internal/share"
+	"github.com/linekeeper/linekeeper/test/harness"
+)
+
+// Also on a server that knows none of them, one of which fails.
+func TestScriptsThatShareACallHaveTheirOwnAnswers(t *testing.T) {
+	t.Parallel()
+	rdb := harness.Redis(t)
+	mark := fmt.Sprintf("-- %s\n", t.Name()) // which no other test has loaded
+	count := redis.NewScript(mark + "return { ARGV[1], redis.call('INCR', KEYS[1]) }")
+	fails := redis.NewScript(mark + "return redis.error_reply('FAILED by ' .. ARGV[1])")
+	s := share.NewScripts(rdb)
+	for range 2 {
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				key, arg := fmt.Sprint("share", i), fmt.Sprint("arg", i)
+				said, err := s.Run(t.Context(), count, []any{key}, arg)
+				if err != nil || said.([]any)[0] != arg {
+					t.Errorf("%d: %v, %v", i, said, err)
+				}
+				if _, err = s.Run(t.Context(), fails, []any{key}, arg); !redis.HasErrorPrefix(err, "FAILED by "+arg) {
+					t.Errorf("%d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	for i := range 100 {
+		n, err := rdb.Get(t.Context(), fmt.Sprint("share", i)).Int()
+		require.NoError(t, err)
+		require.Equal(t, 2, n, "each has run once")
+	}
+}
