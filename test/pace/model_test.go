@@ -1,4 +1,4 @@
-package queue
+package pace
 
 import (
 	"math/rand/v2"
@@ -7,16 +7,21 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/linekeeper/linekeeper/queue"
 )
+
+var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 
 // crowd is a room in virtual time: members who poll as they are told, and processes
 // that answer them one after the other, each poll in the same time. What is asked
 // faster than that waits, and so gets slow. What people are told is the product's
 // own doing; everything else here is arithmetic.
 type crowd struct {
-	rules     Rules
+	rules     queue.Rules
 	perSecond int  // that each process can answer
 	deaf      bool // to what Polls says
+	still     bool // nobody is let through
 
 	members   int // of whom the first have been let through already
 	through   int
@@ -32,8 +37,8 @@ type crowd struct {
 
 // process answers from its queue.
 type process struct {
-	Polls
-	queue    []asker
+	queue.Polls
+	asking   []asker
 	credit   float64
 	answered int           // in this second
 	worst    time.Duration // wait, in this second
@@ -53,7 +58,7 @@ const (
 
 func newCrowd(members, processes, perSecond int) *crowd {
 	c := &crowd{
-		rules:     Rules{Batch: 50, Interval: time.Second, AwayAfter: 120 * time.Second, PickupTTL: 30 * time.Second},
+		rules:     queue.Rules{Batch: 50, Interval: time.Second, AwayAfter: 120 * time.Second, PickupTTL: 30 * time.Second},
 		perSecond: perSecond, members: members, rand: rand.New(rand.NewPCG(1, 2)),
 	}
 	for range processes {
@@ -73,7 +78,7 @@ func (c *crowd) run(d time.Duration) {
 		for _, m := range asking { // whom a balancer sends anywhere
 			if int(m) >= c.through && (c.stay == nil || c.stay(int(m))) {
 				p := c.processes[c.rand.IntN(len(c.processes))]
-				p.queue = append(p.queue, asker{m, int32(c.slot)})
+				p.asking = append(p.asking, asker{m, int32(c.slot)})
 			}
 		}
 		c.due[c.slot%len(c.due)] = asking[:0]
@@ -89,16 +94,16 @@ func (c *crowd) run(d time.Duration) {
 // serve answers as many as a process can in a slot.
 func (c *crowd) serve(p *process) {
 	p.credit += float64(c.perSecond) / float64(slotsPerSecond)
-	n := min(int(p.credit), len(p.queue))
-	for _, w := range p.queue[:n] {
+	n := min(int(p.credit), len(p.asking))
+	for _, w := range p.asking[:n] {
 		wait := slot * time.Duration(c.slot-int(w.since))
 		p.worst = max(p.worst, wait)
 		p.Took(wait)
 		c.tell(p, w.member)
 	}
 	p.answered += n
-	if p.queue = p.queue[n:]; len(p.queue) == 0 {
-		p.queue, p.credit = nil, min(p.credit-float64(n), 1) // idle time can't be kept
+	if p.asking = p.asking[n:]; len(p.asking) == 0 {
+		p.asking, p.credit = nil, min(p.credit-float64(n), 1) // idle time can't be kept
 	} else {
 		p.credit -= float64(n)
 	}
@@ -123,7 +128,9 @@ func (c *crowd) now() time.Time { return noon.Add(time.Duration(c.slot) * slot) 
 
 // second ends one: 50 are let through, and everybody looks at what was.
 func (c *crowd) second() {
-	c.through += c.rules.Batch
+	if !c.still {
+		c.through += c.rules.Batch
+	}
 	sum := 0.0
 	for _, p := range c.processes {
 		p.use = append(p.use, float64(p.answered)/float64(c.perSecond))
@@ -169,7 +176,7 @@ func TestAMillionWhoComeAtOnceSettleAtALoadThatCanBeBorne(t *testing.T) {
 	require.Less(t, most, 0.9, "of what can be borne, in any second")
 	require.Greater(t, least, 0.7, "and nobody is told to wait for nothing")
 	_, _, wait := between(c, waits, settled, end)
-	require.Less(t, wait, SlowPoll, "nothing is slow")
+	require.Less(t, wait, queue.SlowPoll, "nothing is slow")
 	low, high := slices.Min(c.stretch[settled:]), slices.Max(c.stretch[settled:])
 	t.Logf("stretch: from %.2f to %.2f", low, high)
 	require.Less(t, high/low, 1.15, "and nothing swings")
@@ -216,12 +223,12 @@ func TestTheStretchNeverSwings(t *testing.T) {
 	require.Less(t, mean, 0.9)
 	require.Greater(t, mean, 0.75)
 	require.Less(t, wait, time.Second, "also when it finds out anew what is too much")
-	require.Less(t, meanWait, SlowPoll)
+	require.Less(t, meanWait, queue.SlowPoll)
 	require.Less(t, high/low, 1.6)
 
 	lost := c.processes[2]
 	c.processes = c.processes[:2]
-	for _, w := range lost.queue { // whoever asked it asks another
+	for _, w := range lost.asking { // whoever asked it asks another
 		c.due[(c.slot+1)%len(c.due)] = append(c.due[(c.slot+1)%len(c.due)], w.member)
 	}
 	c.run(5 * time.Minute)
@@ -230,5 +237,5 @@ func TestTheStretchNeverSwings(t *testing.T) {
 	t.Logf("with a process less: use %.3f; worst wait of a second %v, mean %v", mean, wait, meanWait)
 	require.Less(t, mean, 0.95)
 	require.Less(t, wait, time.Second)
-	require.Less(t, meanWait, 2*SlowPoll)
+	require.Less(t, meanWait, 2*queue.SlowPoll)
 }
