@@ -142,3 +142,16 @@ func TestAStepThatComesLateKeepsTheBooks(t *testing.T) {
 	p.Step(*now)
 	require.GreaterOrEqual(t, p.Stretch(), 1.0, "whatever a clock does")
 }
+
+// BenchmarkAnswered is what a poll costs beside its answer.
+func BenchmarkAnswered(b *testing.B) {
+	p := &Polls{}
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			began := time.Now()
+			_ = p.Stretch()
+			p.Answered(time.Now(), 5*time.Second, 10*time.Second)
+			p.Took(time.Since(began))
+		}
+	})
+}

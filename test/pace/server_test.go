@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,18 +59,18 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// serve starts a process, with so many in line.
-func serve(t *testing.T, members int) *server {
+// serve starts a process with more settings than the usual, and so many in line.
+func serve(t *testing.T, members int, more ...string) *server {
 	t.Helper()
 	rdb, keys := harness.Redis(t), credential.GenerateKey()
 	prefix := fmt.Sprintf("pace%x", time.Now().UnixNano())
 	s := &server{out: &output{}}
-	s.launch(t, []string{
-		"LINEKEEPER_REDIS_URL=redis://" + rdb.Options().Addr + "/" + strconv.Itoa(rdb.Options().DB),
-		"LINEKEEPER_DATABASE_URL=" + harness.DSN(t), "LINEKEEPER_KEY_PREFIX=" + prefix, "LINEKEEPER_KEYS=" + keys,
+	s.launch(t, append(more,
+		"LINEKEEPER_REDIS_URL=redis://"+rdb.Options().Addr+"/"+strconv.Itoa(rdb.Options().DB),
+		"LINEKEEPER_DATABASE_URL="+harness.DSN(t), "LINEKEEPER_KEY_PREFIX="+prefix, "LINEKEEPER_KEYS="+keys,
 		"LINEKEEPER_LISTEN=127.0.0.1:0", "LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0", "LINEKEEPER_SHUTDOWN_DELAY=0s",
-		"GOMAXPROCS=" + strconv.Itoa(*cores),
-	})
+		"GOMAXPROCS="+strconv.Itoa(*cores),
+	))
 	s.fill(t, rdb, prefix, keys, members)
 	return s
 }
@@ -158,25 +159,31 @@ func (s *server) fill(t *testing.T, rdb *redis.Client, prefix, keys string, memb
 	}
 }
 
-// stretch is what the process says of itself.
-func (s *server) stretch(ctx context.Context) (float64, error) {
+// metrics are what the process says of itself.
+func (s *server) metrics(ctx context.Context) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.admin+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+// stretch is by how much the process stretches polls.
+func (s *server) stretch(ctx context.Context) (float64, error) {
+	text, err := s.metrics(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(body)) {
+	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, "linekeeper_poll_stretch "); ok {
 			return strconv.ParseFloat(strings.TrimSpace(value), 64)
 		}
 	}
-	return 0, fmt.Errorf("no linekeeper_poll_stretch in %s", r.URL)
+	return 0, errors.New("the metrics have no linekeeper_poll_stretch")
 }
