@@ -8,7 +8,7 @@ import (
 
 // SlowPoll is what a poll takes, Redis included, where a process or its Redis is
 // busy: many times as long as one takes otherwise.
-const SlowPoll = 20 * time.Millisecond
+const SlowPoll = 10 * time.Millisecond
 
 // MostStretch brings the interval of those far behind to LongestPoll. More would
 // slow nobody down but those near the front.
