@@ -135,9 +135,9 @@ const (
 	recentFades  = 0.8  // in each step
 	meanFades    = 0.9
 	calmAfter    = 5 * time.Minute
-	growsPerHour = 3. // 5 % a minute
-	aside        = 0.2
-	drawn        = 0.1
+	growsPerHour = 3.  // 5 % a minute
+	aside        = 0.2 // of what can be borne: from none of the stretch to the most
+	drawn        = 0.1 // to it, in each step: at 0.2 it would swing
 )
 
 func (t tempo) next(l load) tempo {

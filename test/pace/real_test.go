@@ -23,11 +23,7 @@ func TestRealMembersSettleAsTheModelSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts a process")
 	}
-	held := *crowdSize > 0 // against the model
-	members := *crowdSize
-	if !held {
-		members = 200
-	}
+	members := max(*crowdSize, 200)
 	s := serve(t, members)
 	p := newPollers(s)
 	ctx, stop := context.WithTimeout(t.Context(), *lasts)
@@ -35,52 +31,46 @@ func TestRealMembersSettleAsTheModelSays(t *testing.T) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.run(ctx, min(*conns, members)) })
 	var stretch []float64
-	g.Go(func() error { // a look a second
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-				if by, err := s.stretch(ctx); err == nil {
-					stretch = append(stretch, by)
-				} else if ctx.Err() == nil {
-					return err
-				}
-			}
-		}
+	g.Go(func() (err error) {
+		stretch, err = s.stretches(ctx)
+		return err
 	})
 	require.NoError(t, g.Wait())
+	require.NotEmpty(t, p.seconds)
 	require.Zero(t, p.late, "near the front all are told to come in time for a grant")
 	load, _ := os.ReadFile("/proc/loadavg")
 	t.Logf("pace: %d members, %v, %d connections, GOMAXPROCS %d, load average %s", members, *lasts, *conns, *cores, strings.TrimSpace(string(load)))
 	for from := 0; from < len(p.seconds); from += 30 {
 		t.Logf("pace: real  %s", p.window(stretch, from, from+30))
 	}
-	if !held {
-		require.NotEmpty(t, p.seconds)
-		return
+	if *crowdSize > 0 {
+		p.compare(t, stretch)
 	}
+}
+
+// compare holds what was measured after two minutes against the model.
+func (p *pollers) compare(t *testing.T, stretch []float64) {
+	t.Helper()
 	most := p.capacity()
 	require.Positive(t, most, "so many are too few to make a process slow: give it more, or fewer cores")
-	c := newCrowd(members, 1, most)
-	c.rules.Batch, c.still = 50, true
+	c := newCrowd(len(p.server.tickets), 1, most)
+	c.still = true
 	c.run(*lasts)
 	settled := min(120, len(p.seconds)/2)
 	least, mean, highest := between(c, use, settled, len(c.stretch))
-	_, meanWait, wait := between(c, waits, settled, len(c.stretch))
-	t.Logf("pace: model, of %d a second: polls/s %.0f (%.0f to %.0f), stretch %.2f, worst wait of a second %v, mean %v", most,
-		mean*float64(most), least*float64(most), highest*float64(most), average(c.stretch[settled:]), wait, meanWait)
+	expected := mean * float64(most)
+	t.Logf("pace: model, of %d a second: polls/s %.0f (%.0f to %.0f), stretch %.2f", most, expected,
+		least*float64(most), highest*float64(most), average(c.stretch[settled:]))
 	answers := 0
 	for _, s := range p.seconds[settled : len(p.seconds)-1] {
 		answers += s.answers
 	}
-	real := float64(answers) / float64(len(p.seconds)-1-settled)
-	t.Logf("pace: real, of %d a second: polls/s %.0f, stretch %.2f, p90 %v", most, real, average(stretch[settled:]), p.quantile(settled, len(p.seconds), 0.9))
-	require.InEpsilon(t, mean*float64(most), real, 0.25, "polls a second, of the model and of real members")
+	measured := float64(answers) / float64(len(p.seconds)-1-settled)
+	slow := p.quantile(settled, len(p.seconds), 0.9)
+	t.Logf("pace: real, of %d a second: polls/s %.0f, stretch %.2f, p90 %v", most, measured, average(stretch[settled:]), slow)
+	require.InEpsilon(t, expected, measured, 0.25, "polls a second, of the model and of real members")
 	require.InEpsilon(t, average(c.stretch[settled:]), average(stretch[settled:]), 0.4)
-	require.Less(t, p.quantile(settled, len(p.seconds), 0.9), 10*queue.SlowPoll, "hardly anything is slow any more")
+	require.Less(t, slow, 10*queue.SlowPoll, "hardly anything is slow any more")
 }
 
 // capacity is how many were answered a second when answers were slow for the last time,

@@ -187,3 +187,22 @@ func (s *server) stretch(ctx context.Context) (float64, error) {
 	}
 	return 0, errors.New("the metrics have no linekeeper_poll_stretch")
 }
+
+// stretches looks at it each second, until ctx ends.
+func (s *server) stretches(ctx context.Context) (all []float64, err error) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return all, nil
+		case <-tick.C:
+			by, err := s.stretch(ctx)
+			if err == nil {
+				all = append(all, by)
+			} else if ctx.Err() == nil {
+				return nil, err
+			}
+		}
+	}
+}
