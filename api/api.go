@@ -109,6 +109,9 @@ type Observer struct {
 	// reach, and when that is over; PassedOpen for each token handed out in between.
 	FailedOpen func(room string, open bool)
 	PassedOpen func(room string)
+	// Stretched is called each second with how much longer than usual those who wait
+	// are told to wait between polls, from 1 to queue.MostStretch.
+	Stretched func(stretch float64)
 }
 
 // Move is a change of a member's state that a request has made.
@@ -171,6 +174,7 @@ type API struct {
 	failing *failing
 	guard   *guard
 	codes   *codes
+	polls   *queue.Polls
 }
 
 // New returns an API of these parts.
@@ -185,16 +189,18 @@ func New(o Options) *API {
 		Options: o, rooms: newRooms(o.Snapshots, o.Books), draws: newDraws(o.Draws), heard: newHeartbeats(o.Hearer),
 		healths: newHealths(o.Health), waits: newWaits(o.Observer.Waited), gate: newGate(o.Books), kept: newExclusions(o.KeptOut),
 		all: []screen{proofOfWork{}, newOutside(o)}, failing: newFailing(o), guard: newGuard(o), codes: newCodes(o),
+		polls: &queue.Polls{},
 	}
 }
 
-// Run keeps the list of rooms, and tells the line each second whom this
-// process has heard and how its orders went, until ctx ends; then once more.
+// Run keeps the list of rooms and the pace of polls, and tells the line each second
+// whom this process has heard and how its orders went, until ctx ends; then once more.
 func (a *API) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return a.heard.run(ctx, a.rooms, a.Log) })
 	g.Go(func() error { return a.healths.run(ctx, a.Log) })
 	g.Go(func() error { return a.failing.run(ctx) })
+	g.Go(func() error { return a.keepPace(ctx) })
 	return g.Wait()
 }
 
@@ -208,7 +214,7 @@ func (a *API) Handler() chi.Router {
 
 	r.Get("/v1/rooms/{room}", a.handle(a.status))
 	r.Post("/v1/rooms/{room}/entries", a.handle(a.enter))
-	r.Get("/v1/rooms/{room}/entries/me", a.handle(a.poll))
+	r.Get("/v1/rooms/{room}/entries/me", a.handle(a.timed(a.poll)))
 	r.Delete("/v1/rooms/{room}/entries/me", a.handle(a.leave))
 	r.Get("/v1/rooms/{room}/draw", a.handle(a.drawStatus))
 	r.Get("/v1/rooms/{room}/draw/entrants", a.handle(a.entrants))

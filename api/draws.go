@@ -135,11 +135,11 @@ func (v *view) drawn(p queue.Place) bool { return (v.Rules.Draw || v.Rules.Lotte
 
 // undecided takes from a position what nobody may know before a draw is listed,
 // and all that would give it away: how often to ask as well.
-func undecided(v *view, p *spec.Position, st queue.Standing) (queue.Standing, time.Duration) {
+func undecided(v *view, p *spec.Position, st queue.Standing, stretch float64) (queue.Standing, time.Duration) {
 	p.Rank, p.CurrentTotalWaitingCount, p.Score = nil, nil, nil
 	p.EstimatedWaitSeconds, p.EstimatedWaitRange = nil, nil
 	st.Rank = 0 // for everybody: as near to the front as one can be
-	return st, min(queue.PollInterval(math.MaxInt64), v.Rules.AwayAfter/3, v.Rules.PickupTTL/3)
+	return st, min(queue.Stretched(queue.PollInterval(math.MaxInt64), stretch), v.Rules.AwayAfter/3, v.Rules.PickupTTL/3)
 }
 
 // drawOf finds the draw that a request is about: of the sale that runs, or of an

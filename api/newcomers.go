@@ -114,7 +114,7 @@ func all(screens []screen, check func(screen) error) error {
 // into a ticket what they are asked for. Who holds one that has just been asked
 // keeps it, and so does not begin again.
 func (a *API) mustShow(w http.ResponseWriter, r *http.Request, c caller, v *view) error {
-	p := position(v, queue.Standing{Status: queue.NotEntered})
+	p := position(v, queue.Standing{Status: queue.NotEntered}, 1)
 	n := a.newcomer(r, c, v)
 	if bits := v.workBits(); !n.asked() || (n.ticket.Work > 0) != (bits > 0) {
 		issued := v.now().Truncate(time.Second) // as tickets have it

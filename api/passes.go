@@ -193,7 +193,7 @@ func (a *API) answerOpen(w http.ResponseWriter, r *http.Request, c caller, v *vi
 	if err != nil {
 		return err
 	}
-	p := position(v, queue.Standing{Status: queue.Ready})
+	p := position(v, queue.Standing{Status: queue.Ready}, 1)
 	text, expiry, lane := token.Reveal(), g.Expiry, v.lane(c.lane)
 	p.EntryToken, p.EntryTokenExpiresAt, p.Lane = &text, &expiry, &lane
 	ticket, err := a.renewed(c, v, queue.Standing{}, network)

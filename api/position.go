@@ -17,8 +17,9 @@ import (
 // answer writes a member's position, with an entry token if they hold a grant
 // and a new ticket if theirs does not say where they stand, or ages.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, c caller, v *view, st queue.Standing) error {
-	p := position(v, st)
+	p := position(v, st, a.polls.Stretch())
 	a.guard.pace(&p)
+	a.booked(v, st, &p)
 	if p.EstimatedWaitSeconds != nil {
 		a.waits.promised(v.Room, st.Place.Score, p.ServerTime, time.Duration(*p.EstimatedWaitSeconds)*time.Second)
 	}
@@ -120,8 +121,9 @@ type shown struct {
 }
 
 // position fills in all that a standing and a room's view tell. Fields that
-// belong to what a room does not do are null.
-func position(v *view, st queue.Standing) spec.Position {
+// belong to what a room does not do are null. stretch is by how much longer than
+// usual people who wait are to wait between polls.
+func position(v *view, st queue.Standing, stretch float64) spec.Position {
 	now := v.now()
 	p := spec.Position{
 		Room: v.Room, RoomState: v.State(now), Status: st.Status, ServerTime: now.UTC(),
@@ -152,26 +154,20 @@ func position(v *view, st queue.Standing) spec.Position {
 			s.waitRange = [2]int64{int64(wait.Least.Seconds()), int64(math.Ceil(wait.Most.Seconds()))}
 			p.EstimatedWaitSeconds, p.EstimatedWaitRange = &s.wait, s.waitRange[:]
 		}
-		pause = v.Rules.PollAfter(st.Rank)
+		pause = v.Rules.PollAfter(st.Rank, stretch)
 	case queue.Claimed:
 		pause = queue.PollInterval(0)
 	}
 	if st.Status == queue.Waiting && v.Draw.Undecided() {
-		st, pause = undecided(v, &p, st)
+		st, pause = undecided(v, &p, st, stretch)
 	}
 	p.PollingIntervalSeconds = int(math.Ceil(pause.Seconds()))
-	p.NextPollAfterMs = int(jittered(pause, v.Rules, st).Milliseconds())
-	return p
-}
-
-// jittered spreads polls by a fifth either way, but never beyond the time in
-// which somebody near the front must be heard.
-func jittered(d time.Duration, r queue.Rules, st queue.Standing) time.Duration {
-	d = time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
-	if st.Status == queue.Waiting && st.Rank < r.Horizon() {
-		d = min(d, r.AwayAfter/3, r.PickupTTL/3)
+	ahead := int64(math.MaxInt64) // who does not wait in line is near no front
+	if st.Status == queue.Waiting {
+		ahead = st.Rank
 	}
-	return d
+	p.NextPollAfterMs = int(v.Rules.Spread(pause, ahead, rand.Float64()).Milliseconds())
+	return p
 }
 
 func message(v *view) spec.Message {

@@ -74,13 +74,36 @@ func TestHorizonIsWhoCouldBeServedBeforeAbsenceShows(t *testing.T) {
 }
 
 // Whoever polls as told, near the front, is neither taken for absent nor
-// misses a pick-up.
+// misses a pick-up, however busy we are.
 func TestPoliteMembersNearTheFrontAreHeardInTime(t *testing.T) {
-	r := Rules{Batch: 50, Interval: time.Second, AwayAfter: 90 * time.Second, PickupTTL: 10 * time.Second}
-	for ahead := range r.Horizon() {
-		require.LessOrEqual(t, r.PollAfter(ahead), r.PickupTTL/3, "%d ahead", ahead)
+	for _, r := range []Rules{
+		{Batch: 50, Interval: time.Second, AwayAfter: 90 * time.Second, PickupTTL: 10 * time.Second},
+		{Batch: 50, Interval: time.Second, AwayAfter: 90 * time.Second, PickupTTL: 300 * time.Second},
+	} {
+		for _, stretch := range []float64{1, 1.7, MostStretch} {
+			for ahead := range r.Horizon() {
+				for _, chance := range []float64{0, 0.5, 0.999} {
+					told := r.Spread(r.PollAfter(ahead, stretch), ahead, chance)
+					require.LessOrEqual(t, told, min(r.AwayAfter, r.PickupTTL)/3, "%d ahead", ahead)
+				}
+			}
+		}
+		require.Equal(t, 5*time.Second, r.PollAfter(r.Horizon(), 1), "behind it the line's length decides")
+		require.Equal(t, 20*time.Second, r.PollAfter(r.Horizon(), 4), "and how busy we are")
 	}
-	require.Equal(t, 5*time.Second, r.PollAfter(r.Horizon()), "behind it the line's length decides")
+}
+
+func TestNobodyIsToldToPollLaterThanTheLongestPoll(t *testing.T) {
+	r := Rules{Batch: 50, Interval: time.Second, AwayAfter: 24 * time.Hour, PickupTTL: time.Hour}
+	for _, ahead := range []int64{0, 500, 5000, r.Horizon(), 1 << 40} {
+		for stretch := 1.0; stretch < 40; stretch *= 1.5 {
+			d := r.PollAfter(ahead, stretch)
+			early, late := r.Spread(d, ahead, 0), r.Spread(d, ahead, 0.999999)
+			require.LessOrEqual(t, late, LongestPoll)
+			require.InDelta(t, 0.8*d.Seconds(), early.Seconds(), 0.001)
+			require.Greater(t, late-early, d/6, "polls that are not spread come at once")
+		}
+	}
 }
 
 func TestErrorsWithDataMatchTheirKind(t *testing.T) {

@@ -42,10 +42,6 @@ type LaneSnapshot struct {
 	Marks     []Mark
 }
 
-// Mark says that the member at Rank has Score. Between two marks, a client that
-// knows its own score places itself by interpolation.
-type Mark struct{ Rank, Score int64 }
-
 // State says what the room is doing at now, a time from Redis.
 func (s Snapshot) State(now time.Time) RoomState {
 	state := s.Rules.State(now, s.Began, s.Generation > s.RestorableFrom)

@@ -46,6 +46,7 @@ func (s *server) apiObserver() api.Observer {
 		},
 		FailedOpen: s.metrics.FailedOpen,
 		PassedOpen: s.metrics.PassedOpen,
+		Stretched:  s.metrics.SetStretch,
 		Polled:     func(room string, status queue.Status) { s.metrics.Polled(room, string(status)) },
 		Moved: func(ctx context.Context, m api.Move) {
 			s.moves.Log(ctx, telemetry.Transition{Member: m.Member, Room: m.Room, Lane: m.Lane, From: m.From, To: m.To,

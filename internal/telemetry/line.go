@@ -13,6 +13,7 @@ type line struct {
 	lifts, elsewhere                                         *prometheus.CounterVec
 	waits, estimates                                         *prometheus.HistogramVec
 	polled                                                   *known[poll, prometheus.Counter]
+	stretch                                                  prometheus.Gauge
 }
 
 // poll is what polls are counted by.
@@ -32,6 +33,7 @@ func newLine(f promauto.Factory) line {
 			"The wait that members were first told, divided by the one they had; of a sample of those let through. 1 is right.",
 			estimateBuckets), []string{"room"}),
 		polls:    f.NewCounterVec(counter("polls_total", "Polls, by the status answered."), []string{"room", "status"}),
+		stretch:  f.NewGauge(gauge("poll_stretch", "By how much longer than usual this process tells people who wait to wait between polls: 1 is usual, 6 the most.")),
 		restores: f.NewCounterVec(counter("restores_total", "Tickets of places that Redis has lost, by what became of them."), []string{"room", "result"}),
 		elsewhere: f.NewCounterVec(counter("other_network_total", "Tickets and tokens shown in another network than the one they were given in: passed or refused."),
 			[]string{"room", "credential", "result"}),
@@ -91,6 +93,10 @@ func (m *Metrics) Polled(room, status string) {
 		return m.line.polls.WithLabelValues(p.room, p.status)
 	}).Inc()
 }
+
+// SetStretch says by how much longer than usual this process tells people who wait
+// to wait between polls.
+func (m *Metrics) SetStretch(stretch float64) { m.line.stretch.Set(stretch) }
 
 // Restored counts a ticket of a place that Redis has lost, by what became of it:
 // restored, passed (restored behind others who had been let through) or refused.

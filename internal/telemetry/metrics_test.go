@@ -40,6 +40,7 @@ func exercise(m *telemetry.Metrics) {
 	m.SetBreaker("redis", 2)
 	m.FailedOpen("r", true)
 	m.PassedOpen("r")
+	m.SetStretch(2.5)
 	m.RateLimitDecision("enter-member", "sliding", "refused")()
 	m.OrderBegan()
 	m.OrderBegan()
@@ -80,6 +81,7 @@ func TestEveryMetricSaysWhatItWasTold(t *testing.T) {
 		`breaker_state{name="redis"}`:                     "2",
 		`failed_open{room="r"}`:                           "1",
 		`passed_open_total{room="r"}`:                     "1",
+		`poll_stretch`:                                    "2.5",
 		`orders_in_flight`:                                "1",
 		`orders_total{result="placed"}`:                   "1",
 		`order_seconds_sum`:                               "0.003",

@@ -60,7 +60,7 @@ func (s *Store) snapshot(ctx context.Context, room string, marks int) (queue.Sna
 		snap.Lanes = append(snap.Lanes, queue.LaneSnapshot{
 			Waiting: waiting[lane], HeadScore: head[lane],
 			Watermark: state.int("watermark" + n), Admitted: stats.int("admitted" + n),
-			Passed: stats.int("gone"+n) - stats.int("back"+n), Marks: marksOf(all, lane),
+			Passed: stats.int("gone"+n) - stats.int("back"+n), Marks: queue.ChooseMarks(marksOf(all, lane)),
 		})
 	}
 	return snap, nil

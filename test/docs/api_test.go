@@ -45,7 +45,7 @@ func TestEveryPathThatADocumentNamesIsARoute(t *testing.T) {
 	path := regexp.MustCompile(`/(?:v1|admin/v1)/[\w/{}$.-]*[\w}]`)
 	for _, file := range documents(t) {
 		text := read(t, file)
-		if file == "docs/clients.md" {
+		if file == "docs/clients.md" || file == "docs/pace.md" {
 			text = masked(text) // what is in there is run
 		}
 		for _, p := range path.FindAllString(text, -1) {

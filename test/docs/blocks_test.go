@@ -21,6 +21,8 @@ const (
 	applyLine   = "cat > rooms.yaml <<'YAML'"
 	rotateLine  = "# 1. The new key comes last: every process has to know it before one signs with it."
 	dumpLine    = `pg_dump --format=custom --file=linekeeper.dump "$LINEKEEPER_DATABASE_URL"`
+	realLine    = "go test ./test/pace -count 1 -timeout 30m -v -run Real -args -crowd 50000 -for 5m"
+	marksLine   = "go test ./test/pace -count 1 -v -run Marks -args -crowd 1000000"
 	restoreLine = "# All processes are stopped. Room by room, what is in Redis will be replaced."
 )
 
@@ -37,6 +39,8 @@ var blocks = []struct{ file, first, runBy, notRun string }{
 	{"docs/clients.md", "#!/bin/sh", "TestEveryClientBuysOnceThroughAllThatGoesWrongAndLeavesWhenStopped", ""},
 	{"docs/draw.md", verifyLine, "TestADrawIsVerifiedAsWritten", ""},
 	{"docs/draw.md", byHandLine, "TestADrawIsCheckedByHandAsWritten", ""},
+	{"docs/pace.md", realLine, "", "keeps both cores busy for minutes; a small one runs with the tests of test/pace"},
+	{"docs/pace.md", marksLine, "", "takes a million members; of 100,000 each it runs with the tests of test/pace"},
 	{"docs/operations.md", applyLine, "TestRoomsOfAFileAreAppliedOnce", ""},
 	{"docs/operations.md", rotateLine, "TestKeysAreRotatedAsWritten", ""},
 	{"docs/operations.md", tokenLine, "TestMembersAreKeptOutAsWritten", ""},
