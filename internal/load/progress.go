@@ -46,9 +46,10 @@ func (r *run) progress(w *watch) Progress {
 	at := r.agenda.now()
 	n := func(where place) int64 { return r.places[where].Load() }
 	s := r.tally.close(at-time.Second, n(waiting), n(holding), w.waiting.Load())
+	came, placed := r.tally.totals()
 	return Progress{
-		At: at, Planned: int64(r.plan.Arrivals.People), Came: r.tally.people(), Waiting: n(waiting), Holding: n(holding),
-		Ordered: n(Ordered), TurnedAway: n(TurnedAway), Calls: s.Calls, Failed: s.Failed, P99: s.P99,
+		At: at, Planned: int64(r.plan.Arrivals.People), Came: came, Waiting: n(waiting), Holding: n(holding),
+		Ordered: placed, TurnedAway: n(TurnedAway), Calls: s.Calls, Failed: s.Failed, P99: s.P99,
 		Violations: r.judge.violations(), Leaving: r.tidying.Load(),
 	}
 }

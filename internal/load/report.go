@@ -190,8 +190,12 @@ func (r *run) whereabouts() (out PeopleReport) {
 	}
 	for _, who := range r.people {
 		who.mu.Lock()
+		at := who.place
+		if _, ordered := who.orders.id(); ordered {
+			at = Ordered // some still look whether the line knows of it
+		}
 		if who.fate != intruder {
-			*to[who.place]++
+			*to[at]++
 		}
 		who.mu.Unlock()
 	}

@@ -132,11 +132,11 @@ func (t *tally) came(at time.Duration) {
 	t.at(at).Came++
 }
 
-// people is how many have come.
-func (t *tally) people() int64 {
+// totals are how many have come, and how many orders were placed.
+func (t *tally) totals() (came, placed int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.arrived
+	return t.arrived, t.placed
 }
 
 // admitted counts somebody who is shown a token for the first time.
