@@ -157,7 +157,7 @@ func (j *judge) order(v visit) {
 	if !had {
 		b.ids = append(b.ids, o.ID)
 	}
-	v.tally.ordered(v.done, had || !placed)
+	v.tally.ordered(v.done, had)
 	j.hold(oneOrderPerToken, !had || first == o.ID, "person %d placed order %s, and order %s with the same token", v.who.n, first, o.ID)
 	j.hold(oneOrderPerToken, b.placed <= 1, "person %d was answered 201 twice for one token, the second time with order %s", v.who.n, o.ID)
 	j.hold(oneOrderPerToken, placed || v.answer.replayed, "person %d was told order %s with 200 and without Idempotency-Replayed", v.who.n, o.ID)
