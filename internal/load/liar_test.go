@@ -22,8 +22,8 @@ type liar struct {
 
 	mu      sync.Mutex
 	began   time.Time
-	filled  time.Time // when the bucket was last filled
-	bucket  float64   // how many may be let through
+	filled  time.Time         // when the bucket was last filled
+	bucket  float64           // how many may be let through
 	people  map[string]*guest // by ticket
 	line    []*guest
 	orders  map[string]string // by token
