@@ -17,6 +17,7 @@ const (
 	poll           // asks where they stand
 	order          // presses the button
 	orderTwin      // the second press, at the same moment
+	orderAgain     // the same order, once one knows that it was placed
 	leave          // gives the place up
 	sneak          // tries to order without a grant
 	tidyUp         // leaves at the end of the run, for the sake of the room
@@ -138,7 +139,7 @@ func (w *person) call(t target, a act, forwarded bool) call {
 		c.method, c.path = "GET", c.path+"/me"
 	case leave, tidyUp:
 		c.method, c.path = "DELETE", c.path+"/me"
-	case order, orderTwin, sneak:
+	case order, orderTwin, orderAgain, sneak:
 		c.path, c.header, c.value, c.body = t.prefix+"/v1/orders", "X-Entry-Token", w.token, t.order
 	}
 	if a == sneak && w.fate == intruder {

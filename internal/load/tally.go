@@ -20,7 +20,7 @@ const (
 )
 
 var kindOf = map[act]kind{
-	enter: enterCall, enterAgain: enterCall, poll: pollCall, order: orderCall, orderTwin: orderCall,
+	enter: enterCall, enterAgain: enterCall, poll: pollCall, order: orderCall, orderTwin: orderCall, orderAgain: orderCall,
 	leave: leaveCall, tidyUp: leaveCall, sneak: sneakCall,
 }
 

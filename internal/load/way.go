@@ -74,7 +74,7 @@ func (v visit) settle() {
 		v.entered()
 	case poll:
 		v.polled()
-	case order, orderTwin:
+	case order, orderTwin, orderAgain:
 		v.ordered()
 	case leave:
 		v.left()
@@ -254,18 +254,23 @@ func (v visit) press(in time.Duration) {
 	}
 }
 
+// ordered settles a press of the button. Of two at once, one is told to wait for
+// the other; who presses does not go on with it then, but sees what comes of the
+// other. Once they know, those who do all twice send the order once more.
 func (v visit) ordered() {
-	if v.undecided() && v.again() {
-		return
-	}
-	v.who.pending--
 	if v.answer.status == 200 || v.answer.status == 201 {
 		v.judge.order(v)
 	}
-	if v.who.pending > 0 {
+	_, ordered := v.who.orders.id()
+	if v.undecided() && v.who.pending == 1 && (!ordered || v.act == orderAgain) && v.again() {
 		return
 	}
-	switch _, ordered := v.who.orders.id(); {
+	v.who.pending--
+	switch {
+	case v.who.pending > 0:
+	case ordered && v.who.twice && v.act != orderAgain:
+		v.who.pending = 1
+		v.next(orderAgain, 0)
 	case ordered && v.who.twice:
 		v.follow(time.Second)
 	case ordered:
@@ -283,7 +288,7 @@ func (v visit) ordered() {
 // does; not for ever, since the relay may take its time.
 func (v visit) follow(in time.Duration) {
 	v.who.tries[poll]++
-	if v.who.tries[poll] > 3 {
+	if v.who.tries[poll] > 2 {
 		v.end(Ordered)
 		return
 	}
