@@ -119,10 +119,10 @@ func newIntruder(p Plan, n int) *person {
 	}
 }
 
-// address is one of the network that is set aside for benchmarks (RFC 2544): who
-// limits by address sees a crowd and not one client.
-func (w *person) address() string {
-	return fmt.Sprintf("198.%d.%d.%d", 18+w.n>>16&1, w.n>>8&255, w.n&255)
+// Address is that of person n: one of the network that is set aside for
+// benchmarks (RFC 2544). Who limits by address sees a crowd and not one client.
+func Address(n int) string {
+	return fmt.Sprintf("198.%d.%d.%d", 18+n>>16&1, n>>8&255, n&255)
 }
 
 // sneaks are the ways to try to pass the line.
@@ -149,7 +149,7 @@ func (w *person) call(t target, a act, forwarded bool) call {
 		c.header = ""
 	}
 	if forwarded {
-		c.address = w.address()
+		c.address = Address(w.n)
 	}
 	return c
 }
