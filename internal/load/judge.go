@@ -1,6 +1,7 @@
 package load
 
 import (
+	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -61,7 +62,7 @@ type seen struct {
 	score   int64
 	rank    int64 // -1: none
 	rankAt  time.Duration
-	token   string
+	shown   string // the entry token
 	expires time.Time
 }
 
@@ -131,14 +132,15 @@ func (j *judge) position(v visit, p spec.Position) {
 func (j *judge) token(v visit, p spec.Position, turn bool) {
 	s := &v.who.seen
 	if !turn || p.EntryToken == nil || p.EntryTokenExpiresAt == nil || p.RoomState == queue.FailedOpen {
-		s.token = ""
+		s.shown = ""
 		return
 	}
-	if s.token != "" {
-		j.hold(tokenStays, s.token == *p.EntryToken, "person %d was shown another token than before, %s after the first", v.who.n, v.done-s.rankAt)
+	if s.shown != "" {
+		same := subtle.ConstantTimeCompare([]byte(s.shown), []byte(*p.EntryToken)) == 1
+		j.hold(tokenStays, same, "person %d was shown another token than before", v.who.n)
 		j.hold(tokenStays, s.expires.Equal(*p.EntryTokenExpiresAt), "person %d had a token until %s and now until %s", v.who.n, s.expires, *p.EntryTokenExpiresAt)
 	}
-	s.token, s.expires = *p.EntryToken, *p.EntryTokenExpiresAt
+	s.shown, s.expires = *p.EntryToken, *p.EntryTokenExpiresAt
 }
 
 // order holds an order against those that were placed before.
@@ -168,13 +170,14 @@ func (j *judge) order(v visit) {
 	j.hold(oneOrderPerToken, !taken || owner == v.who.n, "person %d was given order %s, which person %d has", v.who.n, o.ID, owner)
 }
 
-// sneaked judges an order that must not pass. No answer, a failure, or a limit
-// shows nothing. What got as far as to be sold out or wrong in itself has passed
-// the door.
+// sneaked judges an order that must not pass. What got as far as to be sold out or
+// wrong in itself has passed the door. No answer, a failure, a limit, or a word of
+// something in between shows nothing.
 func (j *judge) sneaked(v visit) {
-	s := v.answer.status
-	if s == 0 || s >= 500 || s == 429 {
-		return
+	switch s := v.answer.status; {
+	case s == 401 || s == 403:
+		j.hold(noOrderWithoutGrant, true, "")
+	case s >= 200 && s < 300 || s == 409 || s == 422:
+		j.hold(noOrderWithoutGrant, false, "an order with %s was answered %d %s", v.who.sneaking(), s, v.code)
 	}
-	j.hold(noOrderWithoutGrant, s == 401 || s == 403, "an order with %s was answered %d %s", v.who.sneaking(), s, v.code)
 }

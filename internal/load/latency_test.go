@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -124,4 +125,28 @@ func TestThereIsAReasonForWhatCanNotBeLoaded(t *testing.T) {
 	_, err = Run(t.Context(), p, nil)
 	require.ErrorAs(t, err, &none)
 	require.ErrorContains(t, err, "nothing listens at "+p.URL)
+}
+
+func TestWhoStopsALoadGetsAReportOfWhatWas(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	l := newLiar(t, "")
+	p := l.plan()
+	p.Arrivals = Arrivals{Shape: Constant, People: 100_000, Over: 1000 * time.Second}
+	var last Progress
+	r, err := Run(ctx, p, func(p Progress) {
+		last = p
+		stop()
+	})
+	require.NoError(t, err)
+	require.True(t, r.Interrupted)
+	require.Less(t, r.Came, int64(50_000), "the others were to come later")
+	require.GreaterOrEqual(t, r.People.NotEntered, 100_000-r.Came)
+	require.Less(t, r.People.NotEntered, int64(100_000))
+	require.NotZero(t, last.Came)
+	require.Contains(t, last.String(), "of 100000")
+	require.Empty(t, r.Violations)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Empty(t, l.line, "those who were there have left")
 }

@@ -19,7 +19,11 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func (r *Report) head(w io.Writer) {
 	p := r.People
-	fmt.Fprintf(w, "load\troom %s at %s, %s\n", r.Room, r.URL, r.BeganAt.Format("2006-01-02 15:04:05 MST"))
+	stopped := ""
+	if r.Interrupted {
+		stopped = ", stopped before its end"
+	}
+	fmt.Fprintf(w, "load\troom %s at %s, %s%s\n", r.Room, r.URL, r.BeganAt.Format("2006-01-02 15:04:05 MST"), stopped)
 	fmt.Fprintf(w, "arrivals\t%d of %d, %s over %gs; then %.0f s more\n", r.Came, r.Plan.Arrivals, r.Plan.Shape, r.Plan.OverSeconds, max(0, r.Seconds-r.Plan.OverSeconds))
 	fmt.Fprintf(w, "people\t%d ordered, %d still in line, %d still with a token, %d left, %d vanished, %d never used their token\n",
 		p.Ordered, p.InLine, p.WithToken, p.Left, p.Vanished, p.Unused)
