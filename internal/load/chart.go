@@ -76,7 +76,7 @@ func scatter(title string, of []Passage) template.HTML {
 
 // begin draws the axes.
 func (f *field) begin(title, unit string) {
-	f.x, f.y = rounded(f.x), rounded(f.y)
+	f.x, f.y = max(1, 4*math.Ceil(f.x/4)), rounded(f.y) // quarters of both read well
 	fmt.Fprintf(&f.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" font-family="sans-serif" font-size="12">`+"\n",
 		fieldLeft+fieldWidth+20, fieldTop+fieldHeight+30)
 	fmt.Fprintf(&f.b, `<title>%s</title><text x="%d" y="20" font-weight="bold">%s</text>`+"\n", html.EscapeString(title), fieldLeft, html.EscapeString(title))

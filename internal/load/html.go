@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 )
 
 // WriteJSON writes the report for programs.
@@ -46,16 +47,17 @@ func (r *Report) charts() []template.HTML {
 	end := float64(len(r.Series))
 	flow := []curve{
 		over("came", func(s SecondReport) float64 { return float64(s.Came) }),
-		over("let through", func(s SecondReport) float64 { return float64(s.Admitted) }),
+		over("shown a token", func(s SecondReport) float64 { return float64(s.Admitted) }),
 		over("orders", func(s SecondReport) float64 { return float64(s.Ordered) }),
 	}
-	through := flow[1:]
+	through := slices.Clone(flow[1:])
 	if rate := r.Admissions.RatePerSecond; rate > 0 {
-		through = append(through[:len(through):len(through)], curve{"the rate", []point{{0, rate}, {end, rate}}})
+		through = append(through, over("granted by the room", func(s SecondReport) float64 { return float64(s.Granted) }),
+			curve{"the rate", []point{{0, rate}, {end, rate}}})
 	}
 	charts := []template.HTML{
 		chart("people who came, a second", "s", flow[:1]),
-		chart("let through and ordered, a second, and what the rate allows", "s", through),
+		chart("let through, and ordered, a second", "s", through),
 		chart("people in line", "s", []curve{
 			over("of this run", func(s SecondReport) float64 { return float64(s.Waiting) }),
 			over("as the room says", func(s SecondReport) float64 { return float64(max(s.RoomWaiting, 0)) }),
@@ -89,11 +91,13 @@ func thinned(all []SecondReport, most int) rows {
 		part := all[i:min(i+out.step, len(all))]
 		row := part[len(part)-1]
 		for _, s := range part[:len(part)-1] {
-			row.Came, row.Admitted, row.Ordered = row.Came+s.Came, row.Admitted+s.Admitted, row.Ordered+s.Ordered
+			row.Came, row.Admitted, row.Ordered, row.Granted = row.Came+s.Came, row.Admitted+s.Admitted, row.Ordered+s.Ordered, row.Granted+s.Granted
 			row.Calls, row.Failed, row.P99 = row.Calls+s.Calls, row.Failed+s.Failed, max(row.P99, s.P99)
 		}
 		n := int64(len(part))
-		row.Came, row.Admitted, row.Ordered, row.Calls, row.Failed = row.Came/n, row.Admitted/n, row.Ordered/n, row.Calls/n, row.Failed/n
+		for _, count := range []*int64{&row.Came, &row.Admitted, &row.Ordered, &row.Granted, &row.Calls, &row.Failed} {
+			*count /= n
+		}
 		out.rows = append(out.rows, row)
 	}
 	return out

@@ -276,6 +276,12 @@ func TestAnHonestServerIsNotAccused(t *testing.T) {
 	require.EqualValues(t, 200, r.Came)
 	require.InDelta(t, 200, r.Admissions.RatePerSecond, 0.1)
 	require.EqualValues(t, l.through, r.Admissions.Granted)
+	var granted int64
+	for _, s := range r.Series {
+		granted += s.Granted
+	}
+	require.Positive(t, granted)
+	require.LessOrEqual(t, granted, l.through)
 	require.NotZero(t, r.Waits.WithinRange)
 	require.Zero(t, r.LeftInRoom)
 	l.mu.Lock()

@@ -45,7 +45,7 @@ func (r *run) tick(ctx context.Context, w *watch, show func(Progress)) {
 func (r *run) progress(w *watch) Progress {
 	at := r.agenda.now()
 	n := func(where place) int64 { return r.places[where].Load() }
-	s := r.tally.close(at-time.Second, n(waiting), n(holding), w.waiting.Load())
+	s := r.tally.close(at-time.Second, second{Waiting: n(waiting), Holding: n(holding), RoomWaiting: w.waiting.Load(), Granted: w.granted()})
 	came, placed := r.tally.totals()
 	return Progress{
 		At: at, Planned: int64(r.plan.Arrivals.People), Came: came, Waiting: n(waiting), Holding: n(holding),

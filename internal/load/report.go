@@ -141,6 +141,7 @@ type SecondReport struct {
 	Waiting     int64   `json:"waiting"`
 	Holding     int64   `json:"holding"`
 	RoomWaiting int64   `json:"roomWaiting"` // -1: the room did not say
+	Granted     int64   `json:"granted"`     // by the room, to anybody; 0 without an admin token
 	Calls       int64   `json:"calls"`
 	Failed      int64   `json:"failed"`
 	P99         float64 `json:"p99"`
@@ -218,7 +219,7 @@ func (r *Report) count(t *tally) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Call, b.Call), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code))
 	})
 	for _, s := range t.seconds {
-		r.Series = append(r.Series, SecondReport{s.Came, s.Admitted, s.Ordered, s.Waiting, s.Holding, s.RoomWaiting, s.Calls, s.Failed, ms(s.P99)})
+		r.Series = append(r.Series, SecondReport{s.Came, s.Admitted, s.Ordered, s.Waiting, s.Holding, s.RoomWaiting, s.Granted, s.Calls, s.Failed, ms(s.P99)})
 	}
 	r.waited(t.passed)
 }

@@ -28,7 +28,7 @@ func reported() *Report {
 	t.admitted(30*time.Second, 0, told{at: time.Second, wait: 2 * time.Second, least: 0, most: 3 * time.Second})
 	t.ordered(2*time.Second, false)
 	t.ordered(2*time.Second, true)
-	t.close(2*time.Second, 7, 3, 9)
+	t.close(2*time.Second, second{Waiting: 7, Holding: 3, RoomWaiting: 9, Granted: 4})
 	r := &Report{Room: "<b>sale</b>", URL: "http://127.0.0.1:8080", BeganAt: time.Unix(1_800_000_000, 0).UTC(), Seconds: 31, Plan: PlanReport{Arrivals: 2, Shape: Burst}}
 	r.count(t)
 	j := newJudge(func() time.Duration { return 4 * time.Second })
@@ -69,7 +69,7 @@ func TestTheReportHasWhatWasCounted(t *testing.T) {
 	require.Len(t, r.Series, 31)
 	require.EqualValues(t, 1, r.Series[1].Came)
 	at2 := r.Series[2]
-	require.Equal(t, []int64{2, 1, 7, 3, 9, 2, 1}, []int64{at2.Admitted, at2.Ordered, at2.Waiting, at2.Holding, at2.RoomWaiting, at2.Calls, at2.Failed})
+	require.Equal(t, []int64{2, 1, 7, 3, 9, 4, 2, 1}, []int64{at2.Admitted, at2.Ordered, at2.Waiting, at2.Holding, at2.RoomWaiting, at2.Granted, at2.Calls, at2.Failed})
 	require.Len(t, r.Violations, maxViolations)
 	require.EqualValues(t, maxViolations+5, r.Broken(), "all are counted, also those that are not listed")
 	require.EqualValues(t, 4, r.Violations[0].AtSeconds)

@@ -46,6 +46,7 @@ type second struct {
 	Came, Admitted, Ordered, Calls, Failed int64
 	Waiting, Holding                       int64         // at its end
 	RoomWaiting                            int64         // as the room says, at its end
+	Granted                                int64         // by the room, to anybody; 0 where only operators can see
 	P99                                    time.Duration // of calls from when they were due
 }
 
@@ -168,12 +169,12 @@ func (t *tally) at(at time.Duration) *second {
 	return &t.seconds[n]
 }
 
-// close ends a second, with those who are there at its end.
-func (t *tally) close(at time.Duration, waiting, holding, roomWaiting int64) second {
+// close ends a second, with what is known at its end.
+func (t *tally) close(at time.Duration, known second) second {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.at(at)
-	s.Waiting, s.Holding, s.RoomWaiting = waiting, holding, roomWaiting
+	s.Waiting, s.Holding, s.RoomWaiting, s.Granted = known.Waiting, known.Holding, known.RoomWaiting, known.Granted
 	s.P99 = quantile(t.lately, 99)
 	t.lately.Reset()
 	return *s

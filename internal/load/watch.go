@@ -73,6 +73,7 @@ type watch struct {
 	set     settings
 	first   look
 	looks   []look
+	shown   look         // the last whose grants were shown
 	fullest float64      // of all windows
 	missed  atomic.Int64 // looks that came to nothing
 }
@@ -146,6 +147,22 @@ func (w *watch) public(ctx context.Context) {
 	}
 }
 
+// granted is how many the room has let through by the rate since it was last asked
+// for, as far as was looked.
+func (w *watch) granted() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.looks) == 0 {
+		return 0
+	}
+	before := w.shown
+	w.shown = w.looks[len(w.looks)-1]
+	if before.generation != w.shown.generation {
+		return 0 // nothing to compare with
+	}
+	return w.shown.charged - before.charged
+}
+
 // maxLooks are kept, ten minutes of them: longer windows are not judged.
 const maxLooks = 2400
 
@@ -169,7 +186,7 @@ func (w *watch) look(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	if len(w.looks) == 0 {
-		w.first = l
+		w.first, w.shown = l, l
 	}
 	w.looks = append(w.looks, l)
 	w.looks = w.looks[max(0, len(w.looks)-maxLooks):]
