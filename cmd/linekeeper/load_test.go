@@ -25,7 +25,7 @@ func TestLoadOfTheProductFindsEveryPromiseKept(t *testing.T) {
 	_, _, err := r.rooms.PutProduct(t.Context(), room.Product{SKU: "demo", Stock: 1000, PriceCents: 1990, Currency: "EUR"}, 0, room.Actor{Name: "test"})
 	require.NoError(t, err)
 	fast := room.Defaults()
-	fast.BatchSize, fast.IntervalMs = 20, 200
+	fast.BatchSize, fast.IntervalMs, fast.EnterNeedsTicket = 20, 200, true
 	r.openRoom("sale", fast)
 	s := newShell(t)
 	s.env["LINEKEEPER_ADMIN_URL"], s.env["LINEKEEPER_ADMIN_TOKEN_FILE"] = r.operators, written(t, r.tokens[admin.Viewer])

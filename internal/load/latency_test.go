@@ -150,3 +150,35 @@ func TestWhoStopsALoadGetsAReportOfWhatWas(t *testing.T) {
 	defer l.mu.Unlock()
 	require.Empty(t, l.line, "those who were there have left")
 }
+
+func TestWhoIsPutOffComesBackWhenToldAndNotBefore(t *testing.T) {
+	t.Parallel()
+	const after = 2 * time.Second
+	var mu sync.Mutex
+	var enters []time.Time
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/rooms/sale", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, 200, map[string]any{"roomState": "OPEN"})
+	})
+	mux.HandleFunc("POST /v1/rooms/sale/entries", func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if enters = append(enters, time.Now()); len(enters) == 1 {
+			w.Header().Set("Retry-After", "2")
+			refuse(w, 429, "room-full")
+			return
+		}
+		refuse(w, 403, "room-closed")
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	r, err := Run(t.Context(), Plan{
+		URL: server.URL, Room: "sale", SKU: "demo", Connections: 1, Tail: time.Minute, Arrivals: Arrivals{Shape: Constant, People: 1},
+	}, nil)
+	require.NoError(t, err)
+	require.Len(t, enters, 2)
+	require.GreaterOrEqual(t, enters[1].Sub(enters[0]), after)
+	require.EqualValues(t, 1, r.Came, "one person, who came once")
+	require.EqualValues(t, 1, r.People.TurnedAway)
+	require.Contains(t, r.Problems, Problem{"enter", 429, "room-full", 1})
+}

@@ -211,7 +211,7 @@ func (l *liar) place(w http.ResponseWriter, token string, owner *guest) {
 	if owner != nil && l.lie != "forgets orders" {
 		owner.order = id
 	}
-	if had && l.lie != "sells twice" {
+	if had && l.lie != "sells twice" && l.lie != "calls a repeat new" {
 		if l.lie != "hides repeats" {
 			w.Header().Set("Idempotency-Replayed", "true")
 		}
@@ -299,6 +299,7 @@ func TestALieIsReportedAsThePromiseThatItBreaks(t *testing.T) {
 		"sells twice":                       oneOrderPerToken,
 		"answers with another order":        oneOrderPerToken,
 		"hides repeats":                     oneOrderPerToken,
+		"calls a repeat new":                oneOrderPerToken,
 		"sells one order to all":            oneOrderPerToken,
 		"tells of another order":            oneOrderPerToken,
 		"lets everybody through":            withinTheRate,
@@ -338,4 +339,17 @@ func TestWithoutAnOperatorWhatOnlyTheyCanSeeIsNotJudged(t *testing.T) {
 			require.Contains(t, strings.Join(r.Notes, "\n"), "ranks grew")
 		}
 	}
+}
+
+func TestASecondOrderIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	j, who := newJudge(func() time.Duration { return 0 }), &person{}
+	press := func(status int, id string) {
+		j.order(visit{run: &run{tally: newTally()}, who: who, answer: answer{status: status, replayed: status == 200, body: []byte(`{"id":"` + id + `"}`)}})
+	}
+	press(201, "a")
+	press(200, "a")
+	require.Zero(t, j.violations())
+	press(201, "a")
+	require.EqualValues(t, 1, j.violations(), "201 twice")
 }

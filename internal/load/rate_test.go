@@ -66,6 +66,7 @@ func TestARankMayGrowByThoseWhoCameBackAndNoMore(t *testing.T) {
 		"as many came back":             {[]look{looked(0, 0), looked(1, 0), looked(2, 0, back(3))}, 0, 0},
 		"fewer came back":               {[]look{looked(0, 0), looked(1, 0), looked(2, 0, back(2))}, 1, 0},
 		"they had come back before":     {[]look{looked(0, 0), looked(0.4, 0, back(3)), looked(2, 0, back(3))}, 1, 0},
+		"they came back only later":     {[]look{looked(0, 0), looked(2, 0), looked(3, 0, back(3))}, 1, 0},
 		"those taken were given back":   {[]look{looked(0, 0), looked(1, 0, func(l *look) { l.processing = 5 }), looked(2, 0)}, 0, 0},
 		"another leader gave them back": {[]look{looked(0, 0), looked(2, 0, func(l *look) { l.term = 2 })}, 0, 0},
 		"a loss of data":                {[]look{looked(0, 0), looked(2, 0, func(l *look) { l.generation = 2 })}, 0, 0},
