@@ -81,11 +81,9 @@ func TestEventsThatComeOneByOneShareCalls(t *testing.T) {
 		f.append("r", m)
 		r.Poke()
 	}
-	if time.Since(began) > 4*time.Second {
-		t.Skip("too slow a machine to come one by one in a while")
-	}
+	most := 2 + int(time.Since(began)/(5*time.Second)) // a slow machine takes longer to make them
 	harness.Eventually(t, 30*time.Second, "all are delivered", func() bool { return len(f.sink.delivered()) == 21 })
-	require.LessOrEqual(t, f.sink.callCount(), 2)
+	require.LessOrEqual(t, f.sink.callCount(), most)
 	stop()
 	require.NoError(t, <-ended)
 }
