@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/linekeeper/linekeeper/room"
+)
+
+// Result is all that a run has measured.
+type Result struct {
+	Machine  Machine           `json:"machine"`
+	Plan     string            `json:"plan"`
+	Contests []Contest         `json:"contests"`
+	Ticks    map[string]Spread `json:"ticks"` // by batch: microseconds a member
+	Naive    Spread            `json:"naiveTick"`
+	Scripts  []ScriptTime      `json:"scripts"`
+	Allocs   Allocs            `json:"allocs"`
+	Tuning   []string          `json:"tuning"` // of the product's runtime, and of the comparators'
+	Figures  figures           `json:"figures"`
+	Took     float64           `json:"seconds"`
+}
+
+// bench measures everything, writes what was measured, and prints the figures last.
+func bench(ctx context.Context, o options, out io.Writer) error {
+	p, ok := plans[o.plan]
+	if !ok {
+		return fmt.Errorf("no plan %q", o.plan)
+	}
+	w := &world{plan: p, out: out, binary: o.binary, dir: o.dir + "/data", started: time.Now()}
+	res, err := w.measure(ctx)
+	w.close()
+	if err != nil {
+		return err
+	}
+	if err := res.write(o); err != nil {
+		return err
+	}
+	return res.Figures.print(out)
+}
+
+// measure runs one contest after the other.
+func (w *world) measure(ctx context.Context) (*Result, error) {
+	machine := thisMachine(w)
+	if err := w.open(ctx); err != nil {
+		return nil, err
+	}
+	machine.versions(ctx, w)
+	res := &Result{Machine: machine, Plan: w.plan.name, Figures: figures{}, Ticks: map[string]Spread{}}
+	for _, part := range []func(context.Context, *Result) error{w.polls, w.enters, w.sizes, w.orders, w.laboratory} {
+		if err := part(ctx, res); err != nil {
+			return nil, err
+		}
+	}
+	res.Took = time.Since(w.started).Seconds()
+	return res, nil
+}
+
+func (w *world) polls(ctx context.Context, res *Result) error {
+	c, err := w.crowd(ctx, "crowd", w.plan.tickets+unpolled, w.plan.tickets, slow)
+	if err != nil {
+		return err
+	}
+	naive, err := w.naiveCrowd(ctx, c)
+	if err != nil {
+		return err
+	}
+	if res.Tuning, err = w.startComparators(ctx, c); err != nil {
+		return err
+	}
+	w.say("%d tickets, a poll answers %d bytes; comparators run with %v", len(c.requests), w.plainSize, res.Tuning)
+	for _, conns := range []int{64, 256} {
+		at, err := w.mallocs(ctx)
+		if err != nil {
+			return err
+		}
+		same := c.sameSize(w.plainSize)
+		polled := c.at.Load()
+		contest, err := w.pollContest(ctx, c, same, naive, conns)
+		if err != nil {
+			return err
+		}
+		if conns == 64 {
+			if res.Allocs, err = w.allocs(ctx, at, c.at.Load()-polled, same.at.Load()); err != nil {
+				return err
+			}
+		}
+		res.Contests = append(res.Contests, contest)
+		res.Figures[fmt.Sprint("poll_vs_plain_", conns)] = contest.ratio("product", "plain").Median
+		res.Figures[fmt.Sprint("poll_vs_naive_", conns)] = contest.ratio("product", "naive").Median
+	}
+	res.Figures["alloc_per_poll"] = res.Allocs.Product - res.Allocs.Plain
+	res.Figures["poll_cpu_us_over_plain"] = res.Contests[0].each(func(r map[string]Sample) float64 {
+		return r["product"].micros(serverCPU, redisCPU) - r["plain"].micros(serverCPU)
+	}).Median
+	return nil
+}
+
+func (w *world) enters(ctx context.Context, res *Result) error {
+	c, err := w.enterContest(ctx)
+	res.Contests = append(res.Contests, c)
+	res.Figures["enter_vs_plain_64"] = c.ratio("product", "plain").Median
+	res.Figures["enter_vs_naive_64"] = c.ratio("product", "naive").Median
+	return err
+}
+
+func (w *world) sizes(ctx context.Context, res *Result) error {
+	// Nobody who polls is near the front, of neither line: what that costs depends on
+	// who is there, and not on how many.
+	quiet := func(s *room.Settings) { slow(s); s.AwayAfterSeconds = 900 }
+	short, err := w.crowd(ctx, "line10k", small, small-unpolled, quiet)
+	if err != nil {
+		return err
+	}
+	long, err := w.crowd(ctx, "line1m", w.plan.large, 100_000, quiet)
+	if err != nil {
+		return err
+	}
+	poll, enter, err := w.sizesContest(ctx, short, long)
+	res.Contests = append(res.Contests, poll, enter)
+	res.Figures["poll_1m_vs_10k"] = poll.ratio("1m", "10k").Median
+	res.Figures["enter_1m_vs_10k"] = enter.ratio("1m", "10k").Median
+	return err
+}
+
+func (w *world) orders(ctx context.Context, res *Result) error {
+	s, err := w.openShop(ctx)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []struct {
+		name string
+		sku  func(int) string
+	}{{"order", hundred}, {"order_hot", hot}} {
+		c, err := s.orderContest(ctx, kind.name, kind.sku)
+		if err != nil {
+			return err
+		}
+		res.Contests = append(res.Contests, c)
+		res.Figures[kind.name+"_vs_bare_64"] = c.ratio("product", "bare").Median
+	}
+	return nil
+}
+
+func (w *world) laboratory(ctx context.Context, res *Result) error {
+	l, err := w.openLab(ctx)
+	if err != nil {
+		return err
+	}
+	if res.Figures["bytes_per_waiting"], err = l.bytesPerWaiting(ctx); err != nil {
+		return err
+	}
+	worst := 0.0
+	for _, batch := range batches {
+		t, err := l.ticks(ctx, batch)
+		if err != nil {
+			return err
+		}
+		res.Ticks[fmt.Sprint(batch)] = t
+		worst = max(worst, t.Median)
+	}
+	res.Figures["tick_us_per_member"] = worst
+	if res.Naive, err = l.naiveTicks(ctx); err != nil {
+		return err
+	}
+	if res.Scripts, err = l.scripts(ctx); err != nil {
+		return err
+	}
+	longest := slices.MaxFunc(res.Scripts, func(a, b ScriptTime) int { return int((a.Ms.Median - b.Ms.Median) * 1e6) })
+	res.Figures["script_ms_max"] = longest.Ms.Median
+	w.say("ticks %.1f us a member at worst; the longest script is %s, %.2f ms", worst, longest.Script, longest.Ms.Median)
+	return nil
+}
