@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,52 +23,18 @@ type tally struct {
 	seconds  float64
 }
 
-// drive asks addr over conns connections for d, each the next request as soon as
-// the last is answered. It ends with the first wrong answer.
-func drive(ctx context.Context, addr string, conns int, d time.Duration, t traffic) (tally, error) {
-	clients := make([]*client, conns)
-	for i := range clients {
-		c, err := dial(ctx, addr)
-		if err != nil {
-			return tally{}, err
-		}
-		defer c.conn.Close()
-		c.number, clients[i] = i, c
-	}
-	var over atomic.Bool
-	var done sync.WaitGroup
-	errs := make([]error, conns)
-	start := time.Now()
-	for i, c := range clients {
-		done.Go(func() {
-			if errs[i] = c.ask(t, &over); errs[i] != nil {
-				over.Store(true)
-			}
-		})
-	}
-	timer := time.AfterFunc(d, func() { over.Store(true) })
-	done.Wait()
-	timer.Stop()
-	out := tally{seconds: time.Since(start).Seconds()}
-	for i, c := range clients {
-		out.requests += c.answered
-		if errs[i] != nil {
-			return tally{}, errs[i]
-		}
-	}
-	return out, ctx.Err()
-}
-
 // client is one connection.
 type client struct {
-	conn     net.Conn
-	number   int
-	buf      []byte
-	answered int
+	conn net.Conn
+	buf  []byte
 }
 
-// patience is how long an answer may take; longer is a wrong answer.
-const patience = 20 * time.Second
+const (
+	// patience is how long an answer may take; longer is a wrong answer.
+	patience = 20 * time.Second
+	// mostAnswer is the longest that there can be, in bytes.
+	mostAnswer = 16 << 10
+)
 
 func dial(ctx context.Context, addr string) (*client, error) {
 	var d net.Dialer
@@ -78,28 +42,7 @@ func dial(ctx context.Context, addr string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn: c, buf: make([]byte, 16<<10)}, nil
-}
-
-func (c *client) ask(t traffic, over *atomic.Bool) error {
-	if err := c.conn.SetDeadline(time.Now().Add(patience + time.Minute)); err != nil {
-		return err
-	}
-	for !over.Load() {
-		request, id := t.next(c.number)
-		if request == nil {
-			return nil
-		}
-		status, body, err := c.exchange(request)
-		if err == nil {
-			err = t.check(id, status, body)
-		}
-		if err != nil {
-			return fmt.Errorf("%.60q: %w", request, err)
-		}
-		c.answered++
-	}
-	return nil
+	return &client{conn: c, buf: make([]byte, mostAnswer)}, nil
 }
 
 // exchange sends a request and reads its answer; the body is good until the next.
