@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ func bench(ctx context.Context, o options, out io.Writer) error {
 	if !ok {
 		return fmt.Errorf("no plan %q", o.plan)
 	}
-	w := &world{plan: p, out: out, binary: o.binary, dir: o.dir + "/data", started: time.Now()}
+	w := &world{plan: p, out: out, binary: o.binary, dir: o.dir + "/data", only: o.only, started: time.Now()}
 	res, err := w.measure(ctx)
 	w.close()
 	if err != nil {
@@ -39,7 +40,7 @@ func bench(ctx context.Context, o options, out io.Writer) error {
 	if err := res.write(o); err != nil {
 		return err
 	}
-	return res.Figures.print(out)
+	return res.Figures.print(out, o.only == "")
 }
 
 // measure runs one contest after the other.
@@ -49,14 +50,33 @@ func (w *world) measure(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	machine.versions(ctx, w)
-	res := &Result{Machine: machine, Plan: w.plan.name, Figures: figures{}, Ticks: map[string]Spread{}}
-	for _, part := range []func(context.Context, *Result) error{w.polls, w.enters, w.sizes, w.orders, w.laboratory} {
-		if err := part(ctx, res); err != nil {
-			return nil, err
+	tuning, err := w.startComparators(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.say("comparators run with %v, as the product does", tuning)
+	res := &Result{Tuning: tuning, Machine: machine, Plan: w.plan.name, Figures: figures{}, Ticks: map[string]Spread{}}
+	for _, part := range w.parts() {
+		if w.only != "" && w.only != part.name {
+			continue
+		}
+		if err := part.measure(ctx, res); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
+	res.Machine.LoadAfter = loadAverage()
 	res.Took = time.Since(w.started).Seconds()
 	return res, nil
+}
+
+// part is some of what is measured.
+type part struct {
+	name    string
+	measure func(context.Context, *Result) error
+}
+
+func (w *world) parts() []part {
+	return []part{{"polls", w.polls}, {"enters", w.enters}, {"sizes", w.sizes}, {"orders", w.orders}, {"lab", w.laboratory}}
 }
 
 func (w *world) polls(ctx context.Context, res *Result) error {
@@ -68,10 +88,7 @@ func (w *world) polls(ctx context.Context, res *Result) error {
 	if err != nil {
 		return err
 	}
-	if res.Tuning, err = w.startComparators(ctx, c); err != nil {
-		return err
-	}
-	w.say("%d tickets, a poll answers %d bytes; comparators run with %v", len(c.requests), w.plainSize, res.Tuning)
+	w.say("%d tickets, a poll answers %d bytes", len(c.requests), w.plainSize)
 	for _, conns := range []int{64, 256} {
 		at, err := w.mallocs(ctx)
 		if err != nil {
@@ -89,21 +106,21 @@ func (w *world) polls(ctx context.Context, res *Result) error {
 			}
 		}
 		res.Contests = append(res.Contests, contest)
-		res.Figures[fmt.Sprint("poll_vs_plain_", conns)] = contest.ratio("product", "plain").Median
-		res.Figures[fmt.Sprint("poll_vs_naive_", conns)] = contest.ratio("product", "naive").Median
+		res.Figures[fmt.Sprint("poll_vs_plain_", conns)] = contest.ratio("product", "plain")
+		res.Figures[fmt.Sprint("poll_vs_naive_", conns)] = contest.ratio("product", "naive")
 	}
-	res.Figures["alloc_per_poll"] = res.Allocs.Product - res.Allocs.Plain
+	res.Figures["alloc_per_poll"] = one(res.Allocs.Product - res.Allocs.Plain)
 	res.Figures["poll_cpu_us_over_plain"] = res.Contests[0].each(func(r map[string]Sample) float64 {
 		return r["product"].micros(serverCPU, redisCPU) - r["plain"].micros(serverCPU)
-	}).Median
+	})
 	return nil
 }
 
 func (w *world) enters(ctx context.Context, res *Result) error {
 	c, err := w.enterContest(ctx)
 	res.Contests = append(res.Contests, c)
-	res.Figures["enter_vs_plain_64"] = c.ratio("product", "plain").Median
-	res.Figures["enter_vs_naive_64"] = c.ratio("product", "naive").Median
+	res.Figures["enter_vs_plain_64"] = c.ratio("product", "plain")
+	res.Figures["enter_vs_naive_64"] = c.ratio("product", "naive")
 	return err
 }
 
@@ -121,8 +138,8 @@ func (w *world) sizes(ctx context.Context, res *Result) error {
 	}
 	poll, enter, err := w.sizesContest(ctx, short, long)
 	res.Contests = append(res.Contests, poll, enter)
-	res.Figures["poll_1m_vs_10k"] = poll.ratio("1m", "10k").Median
-	res.Figures["enter_1m_vs_10k"] = enter.ratio("1m", "10k").Median
+	res.Figures["poll_1m_vs_10k"] = poll.ratio("1m", "10k")
+	res.Figures["enter_1m_vs_10k"] = enter.ratio("1m", "10k")
 	return err
 }
 
@@ -140,7 +157,7 @@ func (w *world) orders(ctx context.Context, res *Result) error {
 			return err
 		}
 		res.Contests = append(res.Contests, c)
-		res.Figures[kind.name+"_vs_bare_64"] = c.ratio("product", "bare").Median
+		res.Figures[kind.name+"_vs_bare_64"] = c.ratio("product", "bare")
 	}
 	return nil
 }
@@ -150,17 +167,21 @@ func (w *world) laboratory(ctx context.Context, res *Result) error {
 	if err != nil {
 		return err
 	}
-	if res.Figures["bytes_per_waiting"], err = l.bytesPerWaiting(ctx); err != nil {
+	bytes, err := l.bytesPerWaiting(ctx)
+	if err != nil {
 		return err
 	}
-	worst := 0.0
+	res.Figures["bytes_per_waiting"] = one(bytes)
+	var worst Spread
 	for _, batch := range batches {
 		t, err := l.ticks(ctx, batch)
 		if err != nil {
 			return err
 		}
 		res.Ticks[fmt.Sprint(batch)] = t
-		worst = max(worst, t.Median)
+		if t.Median > worst.Median {
+			worst = t
+		}
 	}
 	res.Figures["tick_us_per_member"] = worst
 	if res.Naive, err = l.naiveTicks(ctx); err != nil {
@@ -169,8 +190,8 @@ func (w *world) laboratory(ctx context.Context, res *Result) error {
 	if res.Scripts, err = l.scripts(ctx); err != nil {
 		return err
 	}
-	longest := slices.MaxFunc(res.Scripts, func(a, b ScriptTime) int { return int((a.Ms.Median - b.Ms.Median) * 1e6) })
-	res.Figures["script_ms_max"] = longest.Ms.Median
-	w.say("ticks %.1f us a member at worst; the longest script is %s, %.2f ms", worst, longest.Script, longest.Ms.Median)
+	longest := slices.MaxFunc(res.Scripts, func(a, b ScriptTime) int { return cmp.Compare(a.Ms.Median, b.Ms.Median) })
+	res.Figures["script_ms_max"] = longest.Ms
+	w.say("ticks %.1f us a member at worst; the longest script is %s, %.2f ms", worst.Median, longest.Script, longest.Ms.Median)
 	return nil
 }

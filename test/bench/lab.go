@@ -121,7 +121,11 @@ func (l *lab) ticks(ctx context.Context, batch int) (Spread, error) {
 		return Spread{}, err
 	}
 	var micros []float64
-	for len(micros) < l.plan.ticks {
+	enough := l.plan.ticks
+	if batch <= 1_000 {
+		enough *= 3 // short ones vary more
+	}
+	for len(micros) < enough {
 		time.Sleep(tickEvery) // until the rate allows a batch again
 		took, grants, err := l.tick(ctx, batch)
 		if err != nil {

@@ -2,36 +2,33 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Machine is where a run took place, and on what.
 type Machine struct {
-	Date     string `json:"date"`
-	CPU      string `json:"cpu"`
-	Cores    int    `json:"cores"`
-	Memory   string `json:"memory"`
-	System   string `json:"system"`
-	Go       string `json:"go"`
-	Redis    string `json:"redis"`
-	Postgres string `json:"postgres"`
-	Load     string `json:"loadBefore"` // load average as the run began
+	Date      string `json:"date"`
+	CPU       string `json:"cpu"`
+	Cores     int    `json:"cores"`
+	Memory    string `json:"memory"`
+	System    string `json:"system"`
+	Go        string `json:"go"`
+	Redis     string `json:"redis"`
+	Postgres  string `json:"postgres"`
+	Load      string `json:"loadBefore"` // load average as the run began
+	LoadAfter string `json:"loadAfter"`
 }
 
 func thisMachine(w *world) Machine {
 	kb, _ := strconv.ParseFloat(strings.Fields(field("/proc/meminfo", "MemTotal:") + " 0")[0], 64)
-	load, _, _ := strings.Cut(text("/proc/loadavg"), " ")
 	return Machine{
 		Date: w.started.UTC().Format("2006-01-02 15:04 UTC"), CPU: strings.TrimLeft(field("/proc/cpuinfo", "model name"), "\t: "),
 		Cores: runtime.NumCPU(), Memory: fmt.Sprintf("%.0f GiB", kb/(1<<20)),
-		System: strings.TrimSpace(runtime.GOOS + " " + strings.TrimSpace(text("/proc/sys/kernel/osrelease"))), Go: runtime.Version(), Load: load,
+		System: strings.TrimSpace(runtime.GOOS + " " + strings.TrimSpace(text("/proc/sys/kernel/osrelease"))), Go: runtime.Version(), Load: loadAverage(),
 	}
 }
 
@@ -41,6 +38,11 @@ func (m *Machine) versions(ctx context.Context, w *world) {
 	_, rest, _ := strings.Cut(info, "redis_version:")
 	m.Redis, _, _ = strings.Cut(rest, "\r")
 	_ = w.db.QueryRow(ctx, "SELECT current_setting('server_version')").Scan(&m.Postgres)
+}
+
+func loadAverage() string {
+	load, _, _ := strings.Cut(text("/proc/loadavg"), " ")
+	return load
 }
 
 func text(path string) string {
@@ -55,20 +57,4 @@ func field(path, name string) string {
 		}
 	}
 	return ""
-}
-
-// write keeps the result as JSON and, where one is asked for, puts it into a page.
-func (r *Result) write(o options) error {
-	b, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return err
-	}
-	name := fmt.Sprintf("%s-%s.json", r.Plan, time.Now().UTC().Format("20060102-150405"))
-	if err := os.WriteFile(filepath.Join(o.dir, name), b, 0o644); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(o.dir, "result.json"), b, 0o644); err != nil || o.page == "" {
-		return err
-	}
-	return nil
 }

@@ -18,7 +18,11 @@ import (
 
 // startComparators has plain answer as the product just has, and gives all of them
 // the runtime that the product has given itself.
-func (w *world) startComparators(ctx context.Context, c *crowd) ([]string, error) {
+func (w *world) startComparators(ctx context.Context) ([]string, error) {
+	c, err := w.crowd(ctx, "model", small, 1, slow)
+	if err != nil {
+		return nil, err
+	}
 	poll, err := w.capture(ctx, c.requests[0])
 	if err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func (w *world) startComparators(ctx context.Context, c *crowd) ([]string, error
 	for kind, flags := range map[string][]string{
 		"plain": {"-answers", answers},
 		"naive": {"-redis", "redis://" + w.redis.Addr},
-		"bare":  {"-database", w.orderURL("bare")},
+		"bare":  {"-database", w.postgres.DSN("bare")},
 	} {
 		if w.others[kind], err = w.start(ctx, self, tuning, append(flags, "comparator", kind)...); err != nil {
 			return nil, err

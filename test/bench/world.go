@@ -22,16 +22,13 @@ import (
 	"github.com/linekeeper/linekeeper/test/fault"
 )
 
-// orderConns is how many connections to Postgres orders have, of the product and
-// of bare alike.
-const orderConns = 16
-
 // prefix is what the product's keys begin with.
 const prefix = "linekeeper"
 
 // world is everything that runs.
 type world struct {
 	plan    plan
+	only    string // the part that is measured; empty: all
 	out     io.Writer
 	binary  string // of the product
 	dir     string
@@ -158,15 +155,6 @@ func (w *world) database(ctx context.Context, name string) (*pgxpool.Pool, error
 	return db, err
 }
 
-// orderURL is a database as those who place orders are given it.
-func (w *world) orderURL(name string) string {
-	url, joint := w.postgres.DSN(name), "?"
-	if strings.Contains(url, "?") {
-		joint = "&"
-	}
-	return fmt.Sprintf("%s%spool_max_conns=%d", url, joint, orderConns)
-}
-
 // startProduct runs `linekeeper serve` with its defaults. It is told that this
 // machine is a trusted proxy, so that each member has an address of their own, as
 // behind a load balancer.
@@ -177,7 +165,7 @@ func (w *world) startProduct(ctx context.Context) (err error) {
 	}
 	w.product, err = w.start(ctx, w.binary, []string{
 		"LINEKEEPER_REDIS_URL=redis://" + w.redis.Addr,
-		"LINEKEEPER_DATABASE_URL=" + w.orderURL("linekeeper"),
+		"LINEKEEPER_DATABASE_URL=" + w.postgres.DSN("linekeeper"),
 		"LINEKEEPER_KEYS=" + w.keys,
 		"LINEKEEPER_LISTEN=127.0.0.1:0",
 		"LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0",
