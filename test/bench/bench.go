@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 	"time"
-
-	"github.com/linekeeper/linekeeper/room"
 )
 
 // Result is all that a run has measured.
@@ -125,18 +123,7 @@ func (w *world) enters(ctx context.Context, res *Result) error {
 }
 
 func (w *world) sizes(ctx context.Context, res *Result) error {
-	// Nobody who polls is near the front, of neither line: what that costs depends on
-	// who is there, and not on how many.
-	quiet := func(s *room.Settings) { slow(s); s.AwayAfterSeconds = 900 }
-	short, err := w.crowd(ctx, "line10k", small, small-unpolled, quiet)
-	if err != nil {
-		return err
-	}
-	long, err := w.crowd(ctx, "line1m", w.plan.large, 100_000, quiet)
-	if err != nil {
-		return err
-	}
-	poll, enter, err := w.sizesContest(ctx, short, long)
+	poll, enter, err := w.sizesContest(ctx)
 	res.Contests = append(res.Contests, poll, enter)
 	res.Figures["poll_1m_vs_10k"] = poll.ratio("1m", "10k")
 	res.Figures["enter_1m_vs_10k"] = enter.ratio("1m", "10k")

@@ -3,32 +3,86 @@ package main
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/linekeeper/linekeeper/room"
 )
 
-// sizesContest compares two lines of the product, polls and enters. Whom a round
-// of enters has added is taken away again before the next, so that the small line
-// stays small.
-func (w *world) sizesContest(ctx context.Context, short, long *crowd) (poll, enter Contest, err error) {
-	addr, pid := host(w.product), w.product.Pid()
-	poll, err = w.contest(ctx, "poll_sizes", 64,
-		side{name: "1m", addr: addr, load: long, pid: pid},
-		side{name: "10k", addr: addr, load: short, pid: pid})
+// byTurns are several lines of one length, one a turn: those who wait in a short
+// line are few, and would soon ask more often than anybody may.
+type byTurns struct {
+	*crowd
+	lines []*crowd
+}
+
+// begin goes on to the next line, and takes out of it who has entered it since the
+// bench made it: a short line is to stay short.
+func (b *byTurns) begin(w *world) func(context.Context) error {
+	turn := 0
+	return func(ctx context.Context) error {
+		b.crowd = b.lines[turn%len(b.lines)]
+		turn++
+		last := b.members[len(b.members)-1].score
+		return w.rdb.ZRemRangeByScore(ctx, key(b.room, "lane0"), "("+itoa(last), "+inf").Err()
+	}
+}
+
+// shortLines is how many there are.
+const shortLines = 4
+
+// openLines makes the lines that are compared. Nobody who polls is near the front:
+// what that costs depends on who is there, and not on how many.
+func (w *world) openLines(ctx context.Context) (short, long *byTurns, err error) {
+	quiet := func(s *room.Settings) { slow(s); s.AwayAfterSeconds = 900 }
+	short, long = &byTurns{}, &byTurns{}
+	for i := range shortLines {
+		c, err := w.crowd(ctx, "line10k"+itoa(int64(i)), small, small-unpolled, quiet)
+		if err != nil {
+			return nil, nil, err
+		}
+		short.lines = append(short.lines, c)
+	}
+	c, err := w.crowd(ctx, "line1m", w.plan.large, 100_000, quiet)
+	long.lines = []*crowd{c}
+	return short, long, err
+}
+
+// sizesContest compares two lengths of a line of the product, polls and enters.
+func (w *world) sizesContest(ctx context.Context) (poll, enter Contest, err error) {
+	short, long, err := w.openLines(ctx)
 	if err != nil {
 		return poll, enter, err
 	}
-	entering := func(name string, c *crowd) side {
-		return side{name: name, addr: addr, load: enterRoom(c.room, &w.newcomers), pid: pid, before: w.cutting(c)}
+	of := func(name string, b *byTurns, load traffic) side {
+		return side{name: name, addr: host(w.product), load: load, pid: w.product.Pid(), before: b.begin(w)}
 	}
-	enter, err = w.contest(ctx, "enter_sizes", 64, entering("1m", long), entering("10k", short))
+	poll, err = w.contest(ctx, "poll_sizes", 64, of("1m", long, long), of("10k", short, short))
+	if err != nil {
+		return poll, enter, err
+	}
+	enter, err = w.contest(ctx, "enter_sizes", 64, of("1m", long, w.entering(long)), of("10k", short, w.entering(short)))
 	return poll, enter, err
 }
 
-// cutting takes everybody out of the lane who has entered behind the crowd.
-func (w *world) cutting(c *crowd) func(context.Context) error {
-	last := c.members[len(c.members)-1].score
-	return func(ctx context.Context) error {
-		return w.rdb.ZRemRangeByScore(ctx, key(c.room, "lane0"), "("+itoa(last), "+inf").Err()
+// entering is strangers to whichever line has its turn.
+type entering struct {
+	lines *byTurns
+	rooms map[string]*enters
+}
+
+func (w *world) entering(b *byTurns) entering {
+	e := entering{b, map[string]*enters{}}
+	for _, c := range b.lines {
+		e.rooms[c.room] = enterRoom(c.room, &w.newcomers)
 	}
+	return e
+}
+
+// next implements traffic.
+func (e entering) next(conn int) ([]byte, int) { return e.rooms[e.lines.room].next(conn) }
+
+// check implements traffic.
+func (e entering) check(id, status int, body []byte) error {
+	return e.rooms[e.lines.room].check(id, status, body)
 }
 
 // newcomers counts strangers.
