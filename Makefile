@@ -25,6 +25,9 @@ verify: ## show the promises under faults, 10 minutes; FAULTS=long DURATION=90s 
 bench: ## measure the hot paths against handlers that do less, 12 minutes; BENCH=quick takes under 4
 	@scripts/bench.sh $(ARGS)
 
+profile: ## CPU and heap profiles of the product under load, in bin/profile; PROFILE=poll, enter or order
+	@scripts/profile.sh
+
 fuzz: ## feed every parser what a fuzzer makes, a minute each; FUZZTIME=10s ARGS=Ticket is less
 	@scripts/fuzz.sh $(ARGS)
 

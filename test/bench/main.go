@@ -40,8 +40,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return bench(ctx, o, out)
 	case f.NArg() == 2 && f.Arg(0) == "comparator":
 		return compare(ctx, f.Arg(1), o)
+	case f.NArg() == 2 && f.Arg(0) == "profile":
+		return profile(ctx, f.Arg(1), o, out)
 	}
-	return errors.New("usage: bench [flags], or bench [flags] comparator plain, naive or bare")
+	return errors.New("usage: bench [flags], bench [flags] comparator (plain, naive or bare), bench [flags] profile (poll, enter or order)")
 }
 
 // options are the flags.

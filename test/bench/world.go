@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/linekeeper/linekeeper/admin"
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/internal/config"
 	"github.com/linekeeper/linekeeper/internal/devstack"
@@ -34,15 +35,16 @@ type world struct {
 	dir     string
 	started time.Time
 
-	redis    *devstack.Proc
-	postgres *devstack.Postgres
-	rdb      redis.UniversalClient
-	db       *pgxpool.Pool // the product's database
-	bareDB   *pgxpool.Pool
-	keys     string
-	ring     *credential.Ring
-	line     *redisstore.Store
-	rooms    *roomstore.Store
+	redis      *devstack.Proc
+	postgres   *devstack.Postgres
+	rdb        redis.UniversalClient
+	db         *pgxpool.Pool // the product's database
+	bareDB     *pgxpool.Pool
+	keys       string
+	adminToken string
+	ring       *credential.Ring
+	line       *redisstore.Store
+	rooms      *roomstore.Store
 
 	newcomers newcomers // over all rooms of the product: an address enters once
 	plainSize int       // of the body of a poll
@@ -163,10 +165,16 @@ func (w *world) startProduct(ctx context.Context) (err error) {
 	if w.ring, err = credential.ParseRing(w.keys); err != nil {
 		return err
 	}
+	token, entry, err := admin.NewToken("bench", admin.Admin)
+	if err != nil {
+		return err
+	}
+	w.adminToken = token
 	w.product, err = w.start(ctx, w.binary, []string{
 		"LINEKEEPER_REDIS_URL=redis://" + w.redis.Addr,
 		"LINEKEEPER_DATABASE_URL=" + w.postgres.DSN("linekeeper"),
 		"LINEKEEPER_KEYS=" + w.keys,
+		"LINEKEEPER_ADMIN_TOKENS=" + entry,
 		"LINEKEEPER_LISTEN=127.0.0.1:0",
 		"LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0",
 		"LINEKEEPER_TRUSTED_PROXIES=127.0.0.0/8",
