@@ -150,6 +150,7 @@ func (w *world) orders(ctx context.Context, res *Result) error {
 }
 
 func (w *world) laboratory(ctx context.Context, res *Result) error {
+	w.endServers() // what they still do would be a part of what is measured
 	l, err := w.openLab(ctx)
 	if err != nil {
 		return err

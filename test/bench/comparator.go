@@ -34,10 +34,11 @@ type comparator struct {
 	router  chi.Router
 	metrics *telemetry.Metrics
 	log     *slog.Logger
+	close   func() // what its handlers use
 }
 
 func newComparator() *comparator {
-	c := &comparator{metrics: telemetry.New("comparator"), log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}
+	c := &comparator{close: func() {}, metrics: telemetry.New("comparator"), log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}
 	internal := func(w http.ResponseWriter, r *http.Request) { problem.Write(w, r, problem.New("internal")) }
 	c.router = api.New(api.Options{
 		Log:        c.log,
@@ -48,6 +49,7 @@ func newComparator() *comparator {
 
 // serve is what `linekeeper serve` does for its listeners, until ctx ends.
 func (c *comparator) serve(ctx context.Context) error {
+	defer c.close()
 	public, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

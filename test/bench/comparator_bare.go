@@ -39,6 +39,7 @@ func bareServer(ctx context.Context, url string) (*comparator, error) {
 		return nil, err
 	}
 	c := newComparator()
+	c.close = db.Close
 	c.router.Post(orderRoute, func(w http.ResponseWriter, r *http.Request) {
 		var body spec.OrderRequest
 		if err := jsonbody.Read(w, r, &body); err != nil {

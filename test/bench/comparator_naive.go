@@ -28,6 +28,7 @@ func naiveServer(url string) (*comparator, error) {
 	}
 	n := &naiveLines{client: config.OpenRedis(o)}
 	c := newComparator()
+	c.close = func() { _ = n.client.Close() }
 	c.router.Get(pollRoute, n.poll)
 	c.router.Post(enterRoute, n.enter)
 	return c, nil

@@ -63,14 +63,10 @@ const shopRoom = "shop"
 // shop hands out the right to order.
 type shop struct {
 	*world
-	snap queue.Snapshot
-	last int64 // score
-	next int   // address
 }
 
 func (w *world) openShop(ctx context.Context) (*shop, error) {
-	snap, err := w.openRoom(ctx, shopRoom, func(s *room.Settings) { s.BatchSize, s.IntervalMs = 10_000, 100 })
-	if err != nil {
+	if _, err := w.openRoom(ctx, shopRoom, func(s *room.Settings) { s.BatchSize, s.IntervalMs = 10_000, 100 }); err != nil {
 		return nil, err
 	}
 	for _, db := range []*pgxpool.Pool{w.db, w.bareDB} {
@@ -80,7 +76,7 @@ func (w *world) openShop(ctx context.Context) (*shop, error) {
 			return nil, err
 		}
 	}
-	return &shop{world: w, snap: snap}, nil
+	return &shop{w}, nil
 }
 
 // tokens lets n members through by the product's own scheduler, and picks their

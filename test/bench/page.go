@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,7 @@ func (r *Result) write(o options) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(o.dir, "result.json"), b, 0o644); err != nil || o.page == "" {
+	if err := os.WriteFile(filepath.Join(o.dir, "result.json"), b, 0o644); err != nil || o.page == "" || o.only != "" {
 		return err
 	}
 	page, err := os.ReadFile(o.page)
@@ -88,6 +89,7 @@ func (r *Result) figureTable(b *strings.Builder) {
 }
 
 func (r *Result) contestTable(b *strings.Builder) {
+	r.besideText(b)
 	b.WriteString("\n![Answers a second](benchmarks-rates.svg)\n\n![CPU of a request](benchmarks-cpu.svg)\n\n" +
 		"| contest | connections | side | answers a second, quartiles | CPU us: server | Redis | Postgres | load generator |\n" +
 		"|---|---|---|---|---|---|---|---|\n")
@@ -101,6 +103,19 @@ func (r *Result) contestTable(b *strings.Builder) {
 			b.WriteString("\n")
 		}
 	}
+}
+
+// besideText says what the comparators had to share the cores with.
+func (r *Result) besideText(b *strings.Builder) {
+	var parts []string
+	for _, c := range r.Contests {
+		for _, side := range []string{"plain", "bare"} {
+			if slices.Contains(c.Sides, side) {
+				parts = append(parts, fmt.Sprintf("%.0f %% (%s)", 100*c.beside(side).Median, c.label(side)))
+			}
+		}
+	}
+	fmt.Fprintf(b, "The product's ticks go on in the turns of the others, and took of one core: %s.\n", strings.Join(parts, ", "))
 }
 
 // title is the name in words.

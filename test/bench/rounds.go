@@ -83,13 +83,26 @@ const (
 	redisCPU    = "redis"
 	postgresCPU = "postgres"
 	loadCPU     = "load"
+	besideCPU   = "beside" // the product, in the turn of another
 )
 
 func (w *world) cpu(s side) map[string]float64 {
-	return map[string]float64{
+	used := map[string]float64{
 		serverCPU: cpuSeconds(s.pid), redisCPU: cpuSeconds(w.redis.Pid()), postgresCPU: cpuSeconds(w.postgres.Pid()),
 		loadCPU: own(os.Getpid()),
 	}
+	if s.pid != w.product.Pid() {
+		used[besideCPU] = cpuSeconds(w.product.Pid())
+	}
+	return used
+}
+
+// beside is the part of one core that the product takes in the turn of a side that
+// does not use Redis: its own process, and Redis for it.
+func (c Contest) beside(side string) Spread {
+	return c.each(func(r map[string]Sample) float64 {
+		return (r[side].CPU[besideCPU] + r[side].CPU[redisCPU]) / r[side].Seconds
+	})
 }
 
 // summary is a line for whoever watches.

@@ -69,12 +69,26 @@ func (w *world) atEnd(f func()) { w.stops = append(w.stops, f) }
 // open starts the servers and the product. The caller closes the world, also
 // after an error.
 func (w *world) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{w.openDir, w.startRedis, w.startPostgres, w.startProduct} {
+	for _, step := range []func(context.Context) error{w.install, w.openDir, w.startRedis, w.startPostgres, w.startProduct} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// install gets what is missing, as make test does.
+func (w *world) install(ctx context.Context) error {
+	var missing []devstack.Part
+	for _, p := range []devstack.Part{devstack.RedisServer, devstack.PostgresServer} {
+		if _, err := devstack.Find(p); err != nil {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return devstack.Install(ctx, w.out, missing...)
 }
 
 // openDir begins with an empty directory, on disk, where the user that Postgres
@@ -189,14 +203,24 @@ func (w *world) start(ctx context.Context, binary string, env []string, args ...
 	if err != nil {
 		return nil, err
 	}
-	w.atEnd(func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		_ = p.Terminate(ending)
-	})
+	w.atEnd(func() { terminate(p) })
 	serving, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return p, p.AwaitServing(serving)
+}
+
+func terminate(p *fault.Process) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_ = p.Terminate(ctx)
+}
+
+// endServers ends the product and the comparators before the end of the world.
+func (w *world) endServers() {
+	terminate(w.product)
+	for _, p := range w.others {
+		terminate(p)
+	}
 }
 
 // host is the address of a process, without the scheme.
