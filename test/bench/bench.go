@@ -107,6 +107,9 @@ func (w *world) polls(ctx context.Context, res *Result) error {
 		res.Figures[fmt.Sprint("poll_vs_plain_", conns)] = contest.ratio("product", "plain")
 		res.Figures[fmt.Sprint("poll_vs_naive_", conns)] = contest.ratio("product", "naive")
 	}
+	if err := w.closeRooms(ctx, c.room); err != nil {
+		return err
+	}
 	res.Figures["alloc_per_poll"] = one(res.Allocs.Product - res.Allocs.Plain)
 	res.Figures["poll_cpu_us_over_plain"] = res.Contests[0].each(func(r map[string]Sample) float64 {
 		return r["product"].micros(serverCPU, redisCPU) - r["plain"].micros(serverCPU)
@@ -116,10 +119,13 @@ func (w *world) polls(ctx context.Context, res *Result) error {
 
 func (w *world) enters(ctx context.Context, res *Result) error {
 	c, err := w.enterContest(ctx)
+	if err != nil {
+		return err
+	}
 	res.Contests = append(res.Contests, c)
 	res.Figures["enter_vs_plain_64"] = c.ratio("product", "plain")
 	res.Figures["enter_vs_naive_64"] = c.ratio("product", "naive")
-	return err
+	return w.closeRooms(ctx, doorRoom)
 }
 
 func (w *world) sizes(ctx context.Context, res *Result) error {

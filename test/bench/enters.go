@@ -86,10 +86,12 @@ func enterNaive(room string, count *atomic.Uint64) *enters {
 	return e
 }
 
+const doorRoom = "door"
+
 // enterContest is product, plain and naive, with newcomers to a room that was
 // empty. Afterwards the lines must be as long as there were answers.
 func (w *world) enterContest(ctx context.Context) (Contest, error) {
-	const name = "door"
+	const name = doorRoom
 	if _, err := w.openRoom(ctx, name, slow); err != nil {
 		return Contest{}, err
 	}

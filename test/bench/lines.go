@@ -35,6 +35,27 @@ func (w *world) openRoom(ctx context.Context, name string, change func(*room.Set
 	return snap, err
 }
 
+// closeRooms removes rooms, and the naive lines of that name, as soon as nobody
+// needs them: what a scheduler does for them would be a part of what comes next.
+func (w *world) closeRooms(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if err := w.rooms.Delete(ctx, name, operator); err != nil {
+			return err
+		}
+		if err := w.rdb.Unlink(ctx, naivePrefix(name)+":waiting").Err(); err != nil {
+			return err
+		}
+		err := eventually(ctx, "room "+name+" is gone", func() (bool, error) {
+			n, err := w.rdb.Exists(ctx, key(name, "conf"), key(name, "lane0")).Result()
+			return n == 0, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // slow lets one member through a second, so that a line of any length is there to
 // the end, and hears as many of them as a room does that lets 50 through a second
 // and waits two minutes for the silent: the first 9,000.

@@ -125,6 +125,8 @@ func (c Contest) title() string {
 		return "order, 100 skus"
 	case "order_hot":
 		return "order, one sku"
+	case "poll_sizes", "enter_sizes":
+		return strings.TrimSuffix(c.Name, "_sizes") + ", by length"
 	}
 	name, _, _ := strings.Cut(c.Name, "_")
 	return name

@@ -15,7 +15,7 @@ type plan struct {
 
 // The plans. A quick one is for whoever changes something, the full one for the page.
 var plans = map[string]plan{
-	"quick": {name: "quick", rounds: 8, turn: 600 * time.Millisecond, tickets: 100_000, large: 1_000_000, ticks: 7, passes: 3},
+	"quick": {name: "quick", rounds: 7, turn: 500 * time.Millisecond, tickets: 100_000, large: 1_000_000, ticks: 7, passes: 3},
 	"full":  {name: "full", rounds: 21, turn: 1500 * time.Millisecond, tickets: 200_000, large: 1_000_000, ticks: 15, passes: 7},
 }
 

@@ -54,8 +54,8 @@ func (w *world) loadOf(ctx context.Context, path string) (traffic, error) {
 	case "poll":
 		return w.crowd(ctx, "crowd", w.plan.tickets+unpolled, w.plan.tickets, slow)
 	case "enter":
-		_, err := w.openRoom(ctx, "door", slow)
-		return enterRoom("door", &w.newcomers), err
+		_, err := w.openRoom(ctx, doorRoom, slow)
+		return enterRoom(doorRoom, &w.newcomers), err
 	case "order":
 		s, err := w.openShop(ctx)
 		if err != nil {

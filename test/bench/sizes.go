@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/linekeeper/linekeeper/room"
@@ -60,7 +61,14 @@ func (w *world) sizesContest(ctx context.Context) (poll, enter Contest, err erro
 		return poll, enter, err
 	}
 	enter, err = w.contest(ctx, "enter_sizes", 64, of("1m", long, w.entering(long)), of("10k", short, w.entering(short)))
-	return poll, enter, err
+	if err != nil {
+		return poll, enter, err
+	}
+	var rooms []string
+	for _, c := range slices.Concat(short.lines, long.lines) {
+		rooms = append(rooms, c.room)
+	}
+	return poll, enter, w.closeRooms(ctx, rooms...)
 }
 
 // entering is strangers to whichever line has its turn.
