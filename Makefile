@@ -3,7 +3,7 @@
 # A checkout that another user owns can be built too: git refuses to describe it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: help run test check verify bench profile fuzz audit generate clean up down k6 bots
+.PHONY: help run test check verify bench profile fuzz audit generate clean up down load k6 bots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ up: ## the whole stack in containers, behind nginx on port 8080
 
 down: ## stop the containers; their data stay
 	@scripts/compose.sh down
+
+load: ## load what make run or make up has started; ARGS="burst --arrivals 10000 --html load.html"
+	@scripts/load.sh $(ARGS)
 
 k6: ## load what make run or make up has started, with k6; RATE=50 DURATION=1m is less for longer
 	@scripts/k6.sh $(ARGS)

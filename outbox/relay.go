@@ -33,6 +33,7 @@ type Options struct {
 	Log         *slog.Logger  // discards
 	Observer    Observer      // none
 	Poll        time.Duration // 200 ms: how often to look without being poked
+	Gather      time.Duration // 50 ms: from one round to the next where events come one by one, so that they share calls
 	Lease       time.Duration // 30 s: for which rows are taken; a relay that died lets go by then
 	Timeout     time.Duration // 5 s: of one call of the sink
 	MaxAttempts int           // 20: deliveries that fail as poison until an event is dead
@@ -44,6 +45,7 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Poll = cmp.Or(o.Poll, 200*time.Millisecond)
+	o.Gather = cmp.Or(o.Gather, 50*time.Millisecond)
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, 20)
@@ -76,7 +78,8 @@ func NewRelay(pool *pgxpool.Pool, sink Sink, opts Options) *Relay {
 	}
 }
 
-// Poke makes the relay look at once. It never blocks; the process that has
+// Poke makes the relay look: at once, if it has rested for a while, or when it has,
+// so that a crowd of orders costs few rounds. It never blocks; the process that has
 // committed an event calls it. While nothing gets through it has no effect.
 func (r *Relay) Poke() {
 	select {
@@ -89,19 +92,21 @@ func (r *Relay) Poke() {
 // hand is written down and the rest of the rows in hand are given back.
 func (r *Relay) Run(ctx context.Context) error {
 	for {
+		began := time.Now()
 		more, err := r.round(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		r.tidy(ctx)
-		if !r.rest(ctx, more, err) {
+		if !r.rest(ctx, began, more, err) {
 			return nil
 		}
 	}
 }
 
-// rest waits for the next round, and says whether there is to be one.
-func (r *Relay) rest(ctx context.Context, more bool, err error) bool {
+// rest waits for the round after the one that has begun then, and says whether there
+// is to be one.
+func (r *Relay) rest(ctx context.Context, began time.Time, more bool, err error) bool {
 	if err != nil {
 		r.failures++
 		pause := backoff(r.failures)
@@ -112,7 +117,7 @@ func (r *Relay) rest(ctx context.Context, more bool, err error) bool {
 	if more {
 		return ctx.Err() == nil
 	}
-	return wait(ctx, r.opts.Poll, r.poke)
+	return wait(ctx, r.opts.Poll, r.poke) && wait(ctx, time.Until(began.Add(r.opts.Gather)), nil)
 }
 
 // wait returns after d, or when woken; false if ctx has ended.

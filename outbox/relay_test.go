@@ -66,6 +66,30 @@ func TestOneCallTakesFiveHundredAtMost(t *testing.T) {
 	require.Equal(t, []int{500, 500, 100}, f.sink.calls)
 }
 
+// The first is delivered at once, and what comes while the relay rests in one call.
+func TestEventsThatComeOneByOneShareCalls(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.relay(Options{Gather: 5 * time.Second, Poll: time.Minute})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	began := time.Now()
+	f.append("r", "first")
+	for _, m := range members("m", 20) {
+		f.append("r", m)
+		r.Poke()
+	}
+	if time.Since(began) > 4*time.Second {
+		t.Skip("too slow a machine to come one by one in a while")
+	}
+	harness.Eventually(t, 30*time.Second, "all are delivered", func() bool { return len(f.sink.delivered()) == 21 })
+	require.LessOrEqual(t, f.sink.callCount(), 2)
+	stop()
+	require.NoError(t, <-ended)
+}
+
 // Case 59, ThreeDotsLabs/watermill#311 and kamu-data/kamu-cli#1398, X4, fact 15:
 // ids become visible in the order of COMMIT.
 func TestEventThatCommitsLateIsDelivered(t *testing.T) {

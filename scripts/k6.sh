@@ -8,49 +8,7 @@ if ! command -v k6 >/dev/null; then
   echo "k6 is not on PATH; get it with: go install go.k6.io/k6@latest (into $(go env GOPATH 2>/dev/null || echo '~/go')/bin), or from https://grafana.com/docs/k6/latest/set-up/install-k6/" >&2
   exit 2
 fi
-ADMIN_URL=${ADMIN_URL:-http://127.0.0.1:8081}
-
-# accepted says whether the operators' API takes a token. The token goes by a file
-# descriptor: a command line can be read by everybody on the machine.
-accepted() {
-  [ -n "$1" ] && curl -fs -o /dev/null -m 5 -H @<(printf 'Authorization: Bearer %s\n' "$1") "$ADMIN_URL/admin/v1/rooms"
-}
-
-# of_run prints the token of `make run`. Its data are in /var/tmp where the user
-# that runs Postgres can't reach this directory; origin says whose they are.
-of_run() {
-  if [ -r .linekeeper/admin-token ]; then sed 1q .linekeeper/admin-token; fi
-  for moved in /var/tmp/linekeeper-*; do
-    if [ -r "$moved/admin-token" ] && [ "$(cat "$moved/origin")" = "$PWD/.linekeeper" ]; then
-      sed 1q "$moved/admin-token"
-    fi
-  done
-}
-
-# of_containers prints the token of `make up`, if that runs.
-of_containers() {
-  local compose=(docker-compose)
-  if docker compose version >/dev/null 2>&1; then compose=(docker compose); fi
-  if [ -n "$("${compose[@]}" ps -q linekeeper-1)" ]; then
-    "${compose[@]}" run -T --rm --no-deps setup admin-token show /secrets </dev/null | sed 1q
-  fi
-}
-
-find_token() {
-  local source token
-  for source in given of_run of_containers; do
-    for token in $($source 2>/dev/null); do
-      if accepted "$token"; then
-        echo "$token"
-        return
-      fi
-    done
-  done
-  echo "no admin token that $ADMIN_URL accepts; start one of make run, make up, or set ADMIN_URL and ADMIN_TOKEN" >&2
-  return 2
-}
-given() { echo "${ADMIN_TOKEN:-}"; }
-
-ADMIN_TOKEN=$(find_token)
-export ADMIN_TOKEN ADMIN_URL
+export ADMIN_URL=${ADMIN_URL:-http://127.0.0.1:8081}
+ADMIN_TOKEN=$(scripts/admin-token.sh)
+export ADMIN_TOKEN
 exec k6 run "$@" test/k6/sale.js

@@ -62,6 +62,7 @@ var layers = []struct {
 	{"internal/config", []string{"ratelimit"}},
 	{"internal/devstack", nil},
 	{"internal/doctor", []string{"admin", "credential", "internal/config", "internal/pooler", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
+	{"internal/load", []string{"api/spec", "queue"}},
 	{"internal/pooler", nil},
 	{"internal/share", nil},
 	{"internal/sim", []string{"queue", "scheduler/controller"}},
@@ -86,6 +87,7 @@ var drivers = []struct {
 	{"github.com/jackc/pgx/v5", []string{"order/pgstore", "room/pgstore", "outbox", "migrations", "internal/devstack", "internal/doctor", "internal/pooler", "internal/telemetry", "cmd/linekeeper", "test/..."}},
 	{"github.com/pressly/goose/v3", []string{"migrations"}},
 	{"github.com/prometheus/client_golang", []string{"internal/telemetry"}},
+	{"github.com/HdrHistogram/hdrhistogram-go", []string{"internal/load"}},
 	{"github.com/alecthomas/kong", []string{"internal/config", "cmd/linekeeper"}},
 	{"go.yaml.in/yaml/v3", []string{"internal/cli", "internal/config"}},
 	{"github.com/go-chi/chi/v5", []string{"api", "api/problem", "admin", "internal/telemetry", "test/..."}},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/linekeeper/linekeeper/api/spec"
+	"github.com/linekeeper/linekeeper/internal/load"
 	"github.com/linekeeper/linekeeper/queue"
 )
 
@@ -37,7 +37,7 @@ func (d *dev) crowd(ctx context.Context, api string) {
 	for i := range d.Crowd {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				c.from(i).shop(ctx)
+				shopper{c, load.Address(i)}.shop(ctx)
 			}
 		})
 	}
@@ -52,12 +52,6 @@ func (d *dev) crowd(ctx context.Context, api string) {
 type shopper struct {
 	*crowd
 	address string
-}
-
-// from is the shopper who has address number i of the network that is set aside
-// for benchmarks (RFC 2544): a crowd is not one client to who limits by address.
-func (c *crowd) from(i int) shopper {
-	return shopper{c, fmt.Sprintf("198.%d.%d.%d", 18+i>>16&1, i>>8&255, i&255)}
 }
 
 // shop is one shopper's way through.

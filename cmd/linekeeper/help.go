@@ -50,6 +50,7 @@ var examples = map[string]string{
 	"token verify":     "LINEKEEPER_KEYS_FILE=keys linekeeper token verify < token",
 	"draw verify":      "linekeeper draw verify entrants.jsonl --member ann --commitment 6c86c6aac5fb24bcf5d9939cb7d7d5645ce39418f449e03b262dd4fa14b4b92b",
 	"simulate":         "linekeeper simulate burst --lane vip=5,wait=5m --lane standard=45,wait=20m --solve",
+	"load":             "linekeeper load burst --arrivals 10000 --over 10s --html report.html",
 	"config print":     "linekeeper config print -o json",
 	"config check":     "linekeeper config check --config linekeeper.yaml",
 	"config docs":      "linekeeper config docs",
@@ -73,6 +74,7 @@ var more = map[string]string{
 	"doctor":       "Each line is ok, warn, FAIL or skip, and has the one thing to do. The exit code is 1 if any check fails. Run it where the processes run, with their settings.",
 	"draw verify":  "Each line is ok, warn or FAIL. The exit code is 1 if any check fails, 2 if there is nothing to check.",
 	"simulate":     "The controller and the rate are the product's own, people and database are modelled; an hour takes a second or two. The database does --connections orders at once, --service each when idle, and bears as many as leave the mean order at half a second. Of the result, load is how far beyond that the room went, batch whether it swung to and fro, use how much was made of it. With --solve the exit code is 3 when no batch and no weights will do. docs/policies.md has the formulas.",
+	"load":         "People come when they are due, however slow the answers are, and ask again when they are told. Latencies are shown from when a call was due, and from when it was sent. With LINEKEEPER_ADMIN_TOKEN_FILE (beside `linekeeper dev`: .linekeeper/admin-token) the rate is judged as well. The exit code is 1 if a promise was broken or nobody got in, 3 if the server can't be reached. Orders are real: load a room that may be played with. docs/load.md says how to read the report.",
 	"config":       "A value is taken from the first that has it: flag, LINEKEEPER_X, the file named by LINEKEEPER_X_FILE, YAML file, default.",
 }
 

@@ -23,6 +23,7 @@ import (
 
 	operators "github.com/linekeeper/linekeeper/internal/cli"
 	"github.com/linekeeper/linekeeper/internal/config"
+	"github.com/linekeeper/linekeeper/internal/load"
 	"github.com/linekeeper/linekeeper/internal/sim"
 )
 
@@ -47,6 +48,7 @@ type cli struct {
 
 	Draw        drawCmd        `cmd:"" help:"Places by lot, and whether they were."`
 	Simulate    simulateCmd    `cmd:"" help:"Run a room in a simulation, to choose its settings before anybody comes."`
+	Load        loadCmd        `cmd:"" help:"Let a crowd loose on a room, measure it, and look whether it keeps its promises."`
 	Settings    configCmd      `cmd:"" name:"config" help:"Settings of a process."`
 	Doctor      doctorCmd      `cmd:"" help:"Examine the settings, Redis, Postgres and every room, and say what to do."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask the process on this machine whether it is ready: for container probes."`
@@ -83,12 +85,16 @@ func run(ctx context.Context, args []string, env config.Env, std streams) int {
 	err = k.Run(std, env)
 	var m misuse
 	var none sim.NoAnswer
+	var nowhere load.Unreachable
 	switch {
 	case errors.As(err, &m):
 		report(std.err, m.error)
 		return 2
 	case errors.As(err, &none):
 		report(std.err, fmt.Errorf("none will do: %w", none))
+		return 3
+	case errors.As(err, &nowhere):
+		report(std.err, nowhere)
 		return 3
 	case err != nil:
 		report(std.err, err)

@@ -18,6 +18,7 @@ import (
 const (
 	pasteLine   = "API=http://127.0.0.1:8080 ADMIN=http://127.0.0.1:8081 ADMIN_TOKEN=$(sed 1q .linekeeper/admin-token)"
 	operateLine = "export LINEKEEPER_ADMIN_TOKEN_FILE=secrets/admin-token"
+	loadLine    = "export LINEKEEPER_ADMIN_TOKEN_FILE=.linekeeper/admin-token"
 	applyLine   = "cat > rooms.yaml <<'YAML'"
 	rotateLine  = "# 1. The new key comes last: every process has to know it before one signs with it."
 	dumpLine    = `pg_dump --format=custom --file=linekeeper.dump "$LINEKEEPER_DATABASE_URL"`
@@ -41,6 +42,7 @@ var blocks = []struct{ file, first, runBy, notRun string }{
 	{"docs/draw.md", byHandLine, "TestADrawIsCheckedByHandAsWritten", ""},
 	{"docs/pace.md", realLine, "", "keeps both cores busy for minutes; a small one runs with the tests of test/pace"},
 	{"docs/pace.md", marksLine, "", "takes a million members; of 100,000 each it runs with the tests of test/pace"},
+	{"docs/load.md", loadLine, "TestALoadIsReportedAsWritten", ""},
 	{"docs/operations.md", applyLine, "TestRoomsOfAFileAreAppliedOnce", ""},
 	{"docs/operations.md", rotateLine, "TestKeysAreRotatedAsWritten", ""},
 	{"docs/operations.md", tokenLine, "TestMembersAreKeptOutAsWritten", ""},
@@ -125,6 +127,24 @@ func TestTheBlockToPasteOrders(t *testing.T) {
 		require.Contains(t, shown[i], status)
 		require.Equal(t, fieldsIn(t, said[i]), fieldsIn(t, strings.Replace(shown[i], `"intervalMs":1000,...`, `"intervalMs":1000`, 1)), "the README shows other fields")
 	}
+}
+
+func TestALoadIsReportedAsWritten(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	in.run("setup", "--secrets", ".linekeeper")
+	in.env["LINEKEEPER_KEYS_FILE"], in.env["LINEKEEPER_ADMIN_TOKENS_FILE"] = ".linekeeper/keys", ".linekeeper/admin-tokens"
+	in.env["LINEKEEPER_ADMIN_TOKEN_FILE"] = ".linekeeper/admin-token"
+	in.env["LINEKEEPER_TRUSTED_PROXIES"] = "127.0.0.1/32" // as dev has it
+	in.serve()
+	in.awaitRoom("default")
+	said := in.script(strings.Replace(shell(t, "docs/load.md", loadLine), "linekeeper load", "linekeeper load --url "+in.api, 1))
+	for _, row := range table(t, section(t, "docs/load.md", "## What is judged")) {
+		require.Regexp(t, regexp.QuoteMeta(row[0])+` +\d+ +(kept|not judged: nothing happened)`, said)
+	}
+	require.Contains(t, said, "200 of 200")
+	require.FileExists(t, filepath.Join(in.dir, "load.json"))
+	require.FileExists(t, filepath.Join(in.dir, "load.html"))
 }
 
 // afterwards is what the README says that the block answers.
