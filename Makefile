@@ -3,7 +3,7 @@
 # A checkout that another user owns can be built too: git refuses to describe it.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
-.PHONY: help run test check verify fuzz audit generate clean up down load k6 bots
+.PHONY: help run test check verify bench profile fuzz audit generate clean up down load k6 bots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,12 @@ check: ## format, vet, staticcheck, generated files, and the tests with -race
 
 verify: ## show the promises under faults, 10 minutes; FAULTS=long DURATION=90s is more, LINEKEEPER_SEED=N again
 	@scripts/verify.sh $(ARGS)
+
+bench: ## measure the hot paths against handlers that do less, 12 minutes; BENCH=quick takes under 4
+	@scripts/bench.sh $(ARGS)
+
+profile: ## CPU and heap profiles of the product under load, in bin/profile; PROFILE=poll, enter or order
+	@scripts/profile.sh
 
 fuzz: ## feed every parser what a fuzzer makes, a minute each; FUZZTIME=10s ARGS=Ticket is less
 	@scripts/fuzz.sh $(ARGS)

@@ -34,6 +34,7 @@ var calls = []struct {
 	{"GET", "/admin/v1/products/demo", "", "viewer", 404},
 	{"GET", "/admin/v1/outbox", "", "viewer", 200},
 	{"GET", "/admin/v1/audit", "", "viewer", 200},
+	{"GET", "/admin/v1/profiles/heap", "", "admin", 200},
 	{"PATCH", "/admin/v1/rooms/sale", `{"batchSize":7}`, "operator", 200},
 	{"POST", "/admin/v1/rooms/sale/pause", "", "operator", 200},
 	{"POST", "/admin/v1/rooms/sale/resume", "", "operator", 200},

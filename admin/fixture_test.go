@@ -178,6 +178,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   map[string]any
+	data   []byte // as it came
 }
 
 // header pairs, such as If-Match.
@@ -204,7 +205,7 @@ func (f *fixture) call(role, method, path, body string, more ...headers) answer 
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	require.NoError(f.t, err)
-	a := answer{status: resp.StatusCode, header: resp.Header}
+	a := answer{status: resp.StatusCode, header: resp.Header, data: data}
 	if len(data) > 0 && strings.Contains(resp.Header.Get("Content-Type"), "json") {
 		require.NoError(f.t, json.Unmarshal(data, &a.body), "%s", data)
 	}

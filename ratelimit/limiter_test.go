@@ -217,3 +217,19 @@ func BenchmarkLocal(b *testing.B) {
 		local.Allow(keys[i%len(keys)])
 	}
 }
+
+// BenchmarkLimiter is one question to Redis, by algorithm, of many callers' keys.
+func BenchmarkLimiter(b *testing.B) {
+	limiter := New(harness.Redis(b), "bench")
+	for _, algorithm := range algorithms {
+		b.Run("algorithm="+string(algorithm), func(b *testing.B) {
+			limit := Limit{algorithm, 60, time.Minute}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if _, err := limiter.Allow(b.Context(), fmt.Sprint(algorithm, i%10_000), limit); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

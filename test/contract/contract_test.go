@@ -358,7 +358,7 @@ func TestTheDocumentHasTheRoutesOfTheDesign(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"GET /.well-known/jwks.json", "GET /admin/v1/audit", "GET /admin/v1/outbox", "POST /admin/v1/outbox/{id}/requeue",
-		"GET /admin/v1/products/{sku}", "PUT /admin/v1/products/{sku}",
+		"GET /admin/v1/products/{sku}", "PUT /admin/v1/products/{sku}", "GET /admin/v1/profiles/{profile}",
 		"GET /admin/v1/rooms", "POST /admin/v1/rooms",
 		"DELETE /admin/v1/rooms/{room}", "GET /admin/v1/rooms/{room}", "PATCH /admin/v1/rooms/{room}",
 		"GET /admin/v1/rooms/{room}/codes", "POST /admin/v1/rooms/{room}/codes", "POST /admin/v1/rooms/{room}/codes/revoke",

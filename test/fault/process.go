@@ -163,3 +163,6 @@ func (p *Process) Logged(msg string) []map[string]any {
 	}
 	return found
 }
+
+// Pid is the number of the process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
