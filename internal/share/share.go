@@ -36,8 +36,9 @@ type group[Q, A any] struct {
 	questions []Q
 	done      chan struct{}
 
-	answers []A
-	err     error
+	answers  []A
+	err      error
+	panicked any
 }
 
 // NewLine returns a line of questions that call answers.
@@ -47,7 +48,7 @@ func NewLine[Q, A any](call func(ctx context.Context, questions []Q) ([]A, error
 
 // Ask asks with others, and returns the answer or the error of the call. Whoever
 // gives up waiting gets the error of ctx, takes nothing from the others, and
-// doesn't learn what came of the question.
+// doesn't learn what came of the question. Where the call panics, Ask does.
 func (l *Line[Q, A]) Ask(ctx context.Context, question Q) (answer A, err error) {
 	g, i := l.join(ctx, question)
 	select {
@@ -55,7 +56,10 @@ func (l *Line[Q, A]) Ask(ctx context.Context, question Q) (answer A, err error) 
 	case <-ctx.Done():
 		return answer, ctx.Err()
 	}
-	if g.err != nil {
+	switch {
+	case g.panicked != nil:
+		panic(g.panicked)
+	case g.err != nil:
 		return answer, g.err
 	}
 	return g.answers[i], nil
@@ -85,9 +89,14 @@ func (l *Line[Q, A]) run(ctx context.Context) {
 		if g == nil {
 			return
 		}
-		g.answers, g.err = l.call(ctx, g.questions)
-		close(g.done)
+		l.answer(ctx, g)
 	}
+}
+
+func (l *Line[Q, A]) answer(ctx context.Context, g *group[Q, A]) {
+	defer close(g.done)
+	defer func() { g.panicked = recover() }() // it is theirs who asked
+	g.answers, g.err = l.call(ctx, g.questions)
 }
 
 func (l *Line[Q, A]) take() *group[Q, A] {

@@ -132,6 +132,21 @@ func TestWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 	})
 }
 
+// A panic is as if each had called by themselves, and the line goes on.
+func TestAPanicIsTheirsWhoAsked(t *testing.T) {
+	t.Parallel()
+	l := share.NewLine(func(_ context.Context, questions []int) ([]int, error) {
+		if questions[0] == 1 {
+			panic("forced")
+		}
+		return questions, nil
+	})
+	require.PanicsWithValue(t, "forced", func() { _, _ = l.Ask(t.Context(), 1) })
+	answer, err := l.Ask(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, 2, answer)
+}
+
 func TestManyAskAtOnce(t *testing.T) {
 	t.Parallel()
 	calls := 0 // one at a time
