@@ -138,10 +138,12 @@ func position(v *view, st queue.Standing, stretch float64) spec.Position {
 			p.EnteredAt = nil
 		}
 	}
-	if outcome := st.Outcome; outcome != "" {
+	if st.Outcome != "" {
+		outcome := st.Outcome
 		p.LastOutcome = &outcome
 	}
-	if id := st.OrderID; id != "" {
+	if st.OrderID != "" {
+		id := st.OrderID
 		p.OrderID = &id
 	}
 	pause := queue.PollInterval(0) * 5
