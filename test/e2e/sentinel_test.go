@@ -281,6 +281,7 @@ func TestSentinelFailoversAreShortOutagesAndLoseNothing(t *testing.T) {
 	require.Positive(t, k.count(func() int { return k.refused }), "nobody has noticed the outage")
 	k.buy(6)
 	w.untilHealth(patience, 200, a, b)
+	harness.Eventually(t, patience, "requests go through again", func() bool { return ann.poll(b).status == 200 }) // readiness knows nothing of the breaker
 	k.verify(b)
 	for rank, s := range still {
 		require.EqualValues(t, rank, *s.poll(b).is(200).position().Rank)
