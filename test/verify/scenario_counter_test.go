@@ -164,9 +164,7 @@ func (c *counter) relay() {
 	go func() {
 		done <- outbox.NewRelay(c.pool, sink{c.line}, outbox.Options{Poll: 10 * time.Millisecond}).Run(ctx)
 	}()
-	eventually(c.t, longEnough, "every event has ended", func() bool {
-		return sqlValue[int](c.shop, "SELECT count(*) FROM outbox WHERE status = 'pending'") == 0
-	})
+	c.delivered()
 	cancel()
 	require.NoError(c.t, <-done)
 }

@@ -90,6 +90,7 @@ func TestWhenAllIsStoppedNoGoroutineAndNoConnectionIsLeft(t *testing.T) {
 	s.busy(300, base)
 	require.Positive(t, clients(), "nothing was used: this test shows nothing")
 	require.Positive(t, sessions())
+	s.delivered() // nobody else would
 	stop()
 	require.NoError(t, goleak.Find(before), "a goroutine is left")
 	eventually(t, longEnough, "every connection is closed", func() bool { return clients() == 0 && sessions() == 0 })

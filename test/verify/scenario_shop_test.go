@@ -259,12 +259,18 @@ func (s *shop) lose(kind history.LossKind) (over func()) {
 	}
 }
 
-// judge holds all that has happened against the promises.
-func (s *shop) judge() history.Result {
+// delivered waits until every event has ended.
+func (s *shop) delivered() {
 	s.t.Helper()
 	eventually(s.t, longEnough, "every event has ended", func() bool {
 		return sqlValue[int](s, "SELECT count(*) FROM outbox WHERE status = 'pending'") == 0
 	})
+}
+
+// judge holds all that has happened against the promises.
+func (s *shop) judge() history.Result {
+	s.t.Helper()
+	s.delivered()
 	s.stop()
 	final, err := history.ReadFinal(s.t.Context(), s.rdb, s.pool, s.prefix, shopRoom)
 	require.NoError(s.t, err)
