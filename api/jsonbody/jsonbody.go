@@ -57,6 +57,7 @@ type Error struct {
 	Field  string // like `items[0].quantity`, cut to a sane length; empty: the body as a whole
 }
 
+// Error says what is wrong, and in which field.
 func (e *Error) Error() string {
 	if e.Field == "" {
 		return e.Reason.Error()

@@ -34,8 +34,7 @@ func NewScripts(rdb redis.UniversalClient) *Scripts {
 }
 
 // Run runs a script on keys, which are strings, as its own method Run does: also
-// where the server doesn't know it.
-// After an error that is none of the server's own it may have run, or may still.
+// where the server doesn't know it. After an error that is none of the server's own it may have run, or may still.
 func (s *Scripts) Run(ctx context.Context, sc *redis.Script, keys []any, args ...any) (any, error) {
 	r, err := s.line.Ask(ctx, script{sc, keys, args})
 	if err == nil {
@@ -43,6 +42,9 @@ func (s *Scripts) Run(ctx context.Context, sc *redis.Script, keys []any, args ..
 	}
 	return r.value, err
 }
+
+// Waiting is how many wait for the next call.
+func (s *Scripts) Waiting() int { return s.line.Waiting() }
 
 func (s *Scripts) call(ctx context.Context, scripts []script) ([]result, error) {
 	cmds := make([]*redis.Cmd, len(scripts))

@@ -23,7 +23,7 @@ import (
 type Line[Q, A any] struct {
 	// call answers all questions of one call: as many answers, in the same order. An
 	// error is the answer to each. Its context has the values of whoever asked
-	// first, and no end.
+	// first of them, and no end.
 	call func(ctx context.Context, questions []Q) ([]A, error)
 
 	mu      sync.Mutex
@@ -33,6 +33,7 @@ type Line[Q, A any] struct {
 
 // group is a call and what came of it: written before done is closed, and not after.
 type group[Q, A any] struct {
+	ctx       context.Context // of the call
 	questions []Q
 	done      chan struct{}
 
@@ -48,8 +49,12 @@ func NewLine[Q, A any](call func(ctx context.Context, questions []Q) ([]A, error
 
 // Ask asks with others, and returns the answer or the error of the call. Whoever
 // gives up waiting gets the error of ctx, takes nothing from the others, and
-// doesn't learn what came of the question. Where the call panics, Ask does.
+// doesn't learn what came of the question; whoever has given up before is not asked
+// for. Where the call panics, Ask does.
 func (l *Line[Q, A]) Ask(ctx context.Context, question Q) (answer A, err error) {
+	if err := ctx.Err(); err != nil {
+		return answer, err
+	}
 	g, i := l.join(ctx, question)
 	select {
 	case <-g.done:
@@ -70,33 +75,33 @@ func (l *Line[Q, A]) join(ctx context.Context, question Q) (g *group[Q, A], at i
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.next == nil {
-		l.next = &group[Q, A]{done: make(chan struct{})}
+		l.next = &group[Q, A]{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
 	}
 	g = l.next
 	g.questions = append(g.questions, question)
 	if !l.calling {
 		l.calling = true
-		go l.run(context.WithoutCancel(ctx))
+		go l.run()
 	}
 	return g, len(g.questions) - 1
 }
 
 // run calls until nobody waits any more.
-func (l *Line[Q, A]) run(ctx context.Context) {
+func (l *Line[Q, A]) run() {
 	for {
 		runtime.Gosched() // those who are about to ask come first
 		g := l.take()
 		if g == nil {
 			return
 		}
-		l.answer(ctx, g)
+		l.answer(g)
 	}
 }
 
-func (l *Line[Q, A]) answer(ctx context.Context, g *group[Q, A]) {
+func (l *Line[Q, A]) answer(g *group[Q, A]) {
 	defer close(g.done)
 	defer func() { g.panicked = recover() }() // it is theirs who asked
-	g.answers, g.err = l.call(ctx, g.questions)
+	g.answers, g.err = l.call(g.ctx, g.questions)
 }
 
 func (l *Line[Q, A]) take() *group[Q, A] {

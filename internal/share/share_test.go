@@ -115,6 +115,9 @@ func TestWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 		of := <-asked
 		cancel()
 		require.ErrorIs(t, <-gone, context.Canceled)
+		_, err := l.Ask(ctx, 3)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, l.Waiting(), "who has given up already is not asked for")
 		require.NoError(t, of.Err(), "the call goes on")
 		require.Equal(t, "kept", of.Value(key{}))
 		stays := make(chan int, 1)
@@ -128,7 +131,7 @@ func TestWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 		synctest.Wait()
 		close(may)
 		require.Equal(t, 2, <-stays)
-		<-asked
+		require.Nil(t, (<-asked).Value(key{}), "each call is of those who share it")
 	})
 }
 

@@ -132,19 +132,104 @@ func TestWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 	require.NoError(t, <-stays)
 }
 
-// The one whose poll makes the call may be the one who gives up.
-func TestACallOutlivesWhoMadeIt(t *testing.T) {
-	f := setup(t)
-	f.enter("ann")
+// Nobody claims for a client that has hung up before.
+func TestWhoHasGivenUpAsksNothing(t *testing.T) {
+	f, g := ready(t)
 	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
-	_, err := f.Poll(ctx, f.room, "ann", queue.Place{})
-	if err != nil { // the answer may have been quicker
-		require.ErrorIs(t, err, queue.ErrUnavailable)
+	require.ErrorIs(t, f.Claim(ctx, g, "c", 15*time.Second), queue.ErrUnavailable)
+	require.NoError(t, f.Claim(f.Context(), g, "other", 15*time.Second))
+}
+
+// What members wait for goes in calls that they share; what a scheduler does, alone.
+func TestWhatMembersWaitForSharesCalls(t *testing.T) {
+	const n = 20
+	f := setup(t)
+	f.enterMany(0, n)
+	f.pass(time.Second)
+	require.Len(t, f.tick(), n)
+	var grants []queue.Grant
+	for i := range n {
+		g, err := f.PickUp(f.Context(), f.standing(fmt.Sprintf("m%05d", i)).Grant, "k1")
+		require.NoError(t, err)
+		grants = append(grants, g)
 	}
-	st, err := f.Poll(f.Context(), f.room, "ann", queue.Place{})
-	require.NoError(t, err)
-	require.Equal(t, queue.Waiting, st.Status)
+	require.NoError(t, f.Claim(f.Context(), grants[0], "0", time.Minute)) // every script is known
+	require.NoError(t, f.Release(f.Context(), grants[0], "0"))
+	for _, c := range []struct {
+		name string
+		do   func(i int) error
+	}{
+		{"standing", func(i int) error { _, err := f.Standing(f.Context(), f.room, grants[i].Member); return err }},
+		{"pickup", func(i int) error { _, err := f.PickUp(f.Context(), grants[i], "k1"); return err }},
+		{"claim", func(i int) error { return f.Claim(f.Context(), grants[i], fmt.Sprint(i), time.Minute) }},
+		{"release", func(i int) error { return f.Release(f.Context(), grants[i], fmt.Sprint(i)) }},
+		{"enter", func(i int) error { _, err := f.Enter(f.Context(), f.room, fmt.Sprint("new", i), 0); return err }},
+	} {
+		way := &gathering{first: make(chan struct{}), may: make(chan struct{})}
+		f.rdb.AddHook(way)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				if err := c.do(i); err != nil {
+					t.Errorf("%s %d: %v", c.name, i, err)
+				}
+			})
+		}
+		<-way.first
+		harness.Eventually(t, 10*time.Second, c.name+": the others wait", func() bool { return f.calls(f.room).together.Waiting()+way.sent() == n })
+		close(way.may)
+		all.Wait()
+		require.LessOrEqual(t, way.rounds(), 2, c.name)
+	}
+}
+
+// gathering holds the first call of scripts until it may go, and counts all.
+type gathering struct {
+	first, may chan struct{}
+
+	mu          sync.Mutex
+	calls, inIt int
+}
+
+func (g *gathering) sent() int   { g.mu.Lock(); defer g.mu.Unlock(); return g.inIt }
+func (g *gathering) rounds() int { g.mu.Lock(); defer g.mu.Unlock(); return g.calls }
+
+func (g *gathering) note(scripts int) {
+	g.mu.Lock()
+	g.calls++
+	first := g.calls == 1
+	if first {
+		g.inIt = scripts
+	}
+	g.mu.Unlock()
+	if first {
+		close(g.first)
+		<-g.may
+	}
+}
+
+// DialHook implements redis.Hook.
+func (g *gathering) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (g *gathering) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			g.note(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (g *gathering) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "evalsha" {
+			g.note(len(cmds))
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func TestACallThatFailsFailsForAllWhoShareItAndNobodyElse(t *testing.T) {

@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -132,34 +131,15 @@ func installOn(t *testing.T, redis, database string) *installation {
 type child struct {
 	t        *testing.T
 	cmd      *exec.Cmd
-	out, err *output
+	out, err *harness.Output
 	done     chan struct{} // closed when it has ended and all output is here
-}
-
-// output is what a program has written so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // start runs a program of the installation. What is left of it at the end of the
 // test is ended.
 func (in *installation) start(name string, args ...string) *child {
 	in.t.Helper()
-	c := &child{t: in.t, cmd: exec.Command(name, args...), out: &output{}, err: &output{}, done: make(chan struct{})}
+	c := &child{t: in.t, cmd: exec.Command(name, args...), out: &harness.Output{}, err: &harness.Output{}, done: make(chan struct{})}
 	if !strings.Contains(name, "/") {
 		c.cmd.Path, c.cmd.Err = lookPath(in.env["PATH"], name), nil
 	}

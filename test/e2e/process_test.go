@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +21,7 @@ import (
 type process struct {
 	t        testing.TB
 	cmd      *exec.Cmd
-	out, err *output
+	out, err *harness.Output
 	done     chan struct{} // closed when it has ended and all output is here
 
 	// The base URLs, once it serves.
@@ -33,31 +31,12 @@ type process struct {
 	killed bool
 }
 
-// output is what a process has written so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // launch starts the binary in dir ("" for here) with these settings and no
 // others. It is stopped, and looked over, at the end of the test.
 func launch(t testing.TB, dir string, settings []string, args ...string) *process {
 	t.Helper()
 	noteSources()
-	p := &process{t: t, cmd: exec.Command(binary, args...), out: &output{}, err: &output{}, done: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(binary, args...), out: &harness.Output{}, err: &harness.Output{}, done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = dir, p.out, p.err, attributes()
 	p.cmd.WaitDelay = 5 * time.Second
 	for _, v := range os.Environ() {

@@ -1,7 +1,6 @@
 package pace
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,26 +35,7 @@ const roomName = "sale"
 type server struct {
 	public, admin string // host:port
 	tickets       []string
-	out           *output
-}
-
-// output is what a process has written so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	out           *harness.Output
 }
 
 // serve starts a process with more settings than the usual, and so many in line.
@@ -64,7 +43,7 @@ func serve(t *testing.T, members int, more ...string) *server {
 	t.Helper()
 	rdb, keys := harness.Redis(t), credential.GenerateKey()
 	prefix := fmt.Sprintf("pace%x", time.Now().UnixNano())
-	s := &server{out: &output{}}
+	s := &server{out: &harness.Output{}}
 	s.launch(t, append(more,
 		"LINEKEEPER_REDIS_URL=redis://"+rdb.Options().Addr+"/"+strconv.Itoa(rdb.Options().DB),
 		"LINEKEEPER_DATABASE_URL="+harness.DSN(t), "LINEKEEPER_KEY_PREFIX="+prefix, "LINEKEEPER_KEYS="+keys,
