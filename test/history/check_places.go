@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -125,24 +124,48 @@ func (j *judge) floors(m *moment) string {
 
 // I7, as clients see it: who had a place before somebody else asked for one
 // stands in front of them, whatever process each asked. Where a boost has been in
-// force that is so within each lane.
+// force that is so within each lane, and within each sale: a boosted lane begins
+// again with a sale, at the time of Redis less the boost.
 func laterStandsBehind(j *judge) {
 	if j.lottery() {
 		return
 	}
-	boosted := j.ever(boosted)
-	lanes := map[string]bool{}
+	if !j.ever(boosted) {
+		j.judgeEnters(func(*call) bool { return true })
+		return
+	}
+	type line struct {
+		lane string
+		sale int64
+	}
+	sales := j.sales()
+	of := func(c *call) line { return line{c.Lane, sales[scored{c.Member, c.Score}]} }
+	var lines []line
 	for i := range j.calls {
-		if c := &j.calls[i]; boosted && c.F == Enter {
-			lanes[c.Lane] = true
+		if c := &j.calls[i]; c.F == Enter && !slices.Contains(lines, of(c)) {
+			lines = append(lines, of(c))
 		}
 	}
-	if !boosted {
-		j.judgeEnters(func(*call) bool { return true })
+	for _, l := range lines {
+		j.judgeEnters(func(c *call) bool { return of(c) == l })
 	}
-	for _, lane := range slices.Sorted(maps.Keys(lanes)) {
-		j.judgeEnters(func(c *call) bool { return c.Lane == lane })
-	}
+}
+
+// scored is a place as clients know it.
+type scored struct {
+	member string
+	score  int64
+}
+
+// sales says in which sale each place was given.
+func (j *judge) sales() map[scored]int64 {
+	sales := map[scored]int64{}
+	j.eachMove(func(m *moment, v move) {
+		if m.Script == "enter" && m.conf != nil && newPlace(m, v) {
+			sales[scored{v.member, v.after.place().Score}] = m.conf.sale
+		}
+	})
+	return sales
 }
 
 // judgeEnters compares the enters that are of one line.

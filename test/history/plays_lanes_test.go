@@ -28,6 +28,11 @@ var lanePlays = []play{
 		also: []string{"I7 a new place is behind all others"},
 	},
 	{
+		check: "I7 who enters later stands behind", name: "in a lane of a boosted room, but in another sale", start: oneMinute,
+		bad:  func(s *stage) { s.entersAnew("3") },
+		good: func(s *stage) { s.entersAnew("4") },
+	},
+	{
 		check: "I7 a new place is behind all others", name: "of a boosted lane", start: oneMinute,
 		bad: func(s *stage) {
 			s.enterLane(1, "ann")
@@ -162,6 +167,17 @@ func (s *stage) entersLane(lane int, names ...string) {
 		e.Score = s.members[name].Score
 		s.answer(op, e)
 	}
+}
+
+// entersAnew has one enter, and another after a step back of the clock and a flush,
+// which begins a generation of that sale.
+func (s *stage) entersAnew(sale string) {
+	s.entersLane(1, "ann")
+	s.now -= 30 * second
+	s.gen++
+	s.set("sale="+sale, "generation="+str(s.gen), "restorable_from="+str(s.gen), "began="+str(s.now))
+	s.begin("create")
+	s.entersLane(1, "bob")
 }
 
 // take is reserve with a whole reply: of the members the first so many are lifts,
