@@ -139,9 +139,9 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 	case errors.As(err, &soon):
 		retry = soon.RetryAfter()
 	case errors.As(err, &busy):
-		retry = max(busy.Left, time.Second)
+		retry = whileBusy(busy.Left)
 	case errors.As(err, &progress):
-		retry = max(progress.RetryAfter, time.Second)
+		retry = whileBusy(progress.RetryAfter)
 	case errors.As(err, &guesses):
 		retry = guesses.retryAfter
 	case errors.As(err, &items):
@@ -162,6 +162,11 @@ func detailed(p problem.Problem, err error, retry time.Duration) problem.Problem
 	}
 	return p
 }
+
+// whileBusy is when to ask again about what another order holds. Nearly all orders
+// end within a second; the lease is there for those whose process died, and is the
+// longest that it takes.
+func whileBusy(lease time.Duration) time.Duration { return min(max(lease, time.Second), 2*time.Second) }
 
 func writeJSON(w http.ResponseWriter, status int, body any) error {
 	b, err := json.Marshal(body)

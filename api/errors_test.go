@@ -52,7 +52,7 @@ var failures = []struct {
 	{buy, queue.ErrUnavailable, 503, "unavailable", "2"},
 	{buy, order.ErrTokenInvalid, 401, "entry-token-invalid", ""},
 	{buy, order.ErrTokenSpent, 409, "entry-token-consumed", ""},
-	{buy, order.InProgressError{RetryAfter: 14100 * time.Millisecond}, 409, "order-in-progress", "15"},
+	{buy, order.InProgressError{RetryAfter: 14100 * time.Millisecond}, 409, "order-in-progress", "2"},
 	{buy, order.ErrAlreadyOrdered, 409, "already-ordered", ""},
 	{buy, order.SoldOutError{SKU: "a"}, 409, "sold-out", ""},
 	{buy, order.UnknownProductError{SKU: "a"}, 422, "invalid-order", ""},

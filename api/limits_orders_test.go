@@ -48,7 +48,7 @@ func TestAnOrderRepeatedWhenToldIsNeverRefusedByTheLimit(t *testing.T) {
 		{order.ErrOutcomeUnknown, 503, "order-outcome-unknown", 6 * time.Second},
 		{queue.ErrLimit, 429, "order-limit", 6 * time.Second},
 		{order.InProgressError{RetryAfter: time.Second}, 409, "order-in-progress", 6 * time.Second},
-		{order.InProgressError{RetryAfter: 15 * time.Second}, 409, "order-in-progress", 15 * time.Second},
+		{order.InProgressError{RetryAfter: 15 * time.Second}, 409, "order-in-progress", 6 * time.Second},
 	} {
 		f := setUp(t)
 		_, entry := f.ready()

@@ -218,9 +218,9 @@ func TestAnOrderWaitsForItsTurn(t *testing.T) {
 	_, bobs := f.ready()
 	g := f.grant(entry)
 	require.NoError(t, f.line.Claim(t.Context(), g, "another", 7*time.Second))
-	f.order(oneA, token(entry)).refused(http.StatusConflict, "order-in-progress").after("7")
+	f.order(oneA, token(entry)).refused(http.StatusConflict, "order-in-progress").after("2")
 	f.order(oneA, token(bobs)).refused(http.StatusTooManyRequests, "order-limit").after("1")
-	f.leave(ticket(ann)).refused(http.StatusConflict, "order-in-progress").after("7")
+	f.leave(ticket(ann)).refused(http.StatusConflict, "order-in-progress").after("2")
 
 	f.pass(7 * time.Second) // the lease is over
 	placed := f.order(oneA, token(entry)).is(http.StatusCreated).order()
