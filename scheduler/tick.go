@@ -98,7 +98,7 @@ func (t *term) take(ctx context.Context, v *visit) (err error) {
 	}
 	// What older calls of ours left in processing belongs to ticks that died.
 	take := queue.Take{
-		Keep: v.step.Seq, Effective: v.batch(), Max: maxTake, Zone: v.life.Rules.ZoneOffset(time.Now()), Stock: v.stock,
+		Keep: v.step.Seq, Effective: v.batch(), Max: MaxTake, Zone: v.life.Rules.ZoneOffset(time.Now()), Stock: v.stock,
 	}
 	if v.reserved, err = t.Line.Reserve(ctx, v.life.Room, v.step, take); err != nil {
 		return fmt.Errorf("reserve: %w", err)

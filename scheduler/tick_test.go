@@ -84,17 +84,17 @@ func TestLongTickGoesOnWithoutSleeping(t *testing.T) {
 		s := newStage(t, "a")
 		s.reserve = func(_ string, step queue.Step) (queue.Reservation, error) {
 			res := someone(0, step.Seq)
-			res.More = step.Seq < 20
+			res.More = step.Seq < 40
 			return res, nil
 		}
 		s.run("only")
 		s.after(4 * time.Millisecond)
 		calls := s.made("reserve", "a")
-		require.Len(t, calls, 20, "a batch of 10,000 takes twenty calls")
-		require.Len(t, s.made("issue", "a"), 20)
+		require.Len(t, calls, 40, "a batch of 10,000 takes forty calls")
+		require.Len(t, s.made("issue", "a"), 40)
 		for i, c := range calls {
 			require.Equal(t, int64(i+1), c.step.Seq)
-			require.Equal(t, queue.Take{Keep: c.step.Seq, Effective: 10, Max: 500}, c.take, "what an older call left goes back")
+			require.Equal(t, queue.Take{Keep: c.step.Seq, Effective: 10, Max: scheduler.MaxTake}, c.take, "what an older call left goes back")
 		}
 	})
 }

@@ -235,6 +235,33 @@ func TestConsume(t *testing.T) {
 		require.Equal(t, next, f.pickUp("ann"))
 		f.conserved()
 	})
+	t.Run("many of many members at once", func(t *testing.T) {
+		f, old := ready(t)
+		f.pass(301 * time.Second)
+		f.reap()
+		f.enter("bob", "cy")
+		f.tick()
+		f.enter("dan")
+		bob, cy := f.pickUp("bob"), f.pickUp("cy")
+		require.NoError(t, f.Claim(t.Context(), cy, "c", 15*time.Second))
+		var all []queue.Spent
+		for _, g := range []queue.Grant{bob, old, cy, bob, old, {Member: "dan", ID: "g"}} {
+			all = append(all, spent(g)...)
+		}
+		words, err := f.Consume(t.Context(), f.room, all)
+		require.NoError(t, err)
+		require.Equal(t, []Consumed{ConsumedNow, ConsumedLate, ConsumedNow, ConsumedNone, ConsumedNone, ConsumedNone}, words,
+			"who is named again meets what came of the first")
+		require.EqualValues(t, 3, f.snap().Counters["consumed"])
+		require.Equal(t, queue.Waiting, f.status("dan"))
+		for _, name := range []string{"ann", "bob", "cy"} {
+			require.Equal(t, queue.Consumed, f.status(name))
+		}
+		for _, part := range []string{"ready", "claimed", "grants"} {
+			require.NotContains(t, f.dump(), part)
+		}
+		f.conserved()
+	})
 }
 
 // Case 28, rails/solid_queue#761: neither a second release nor a consume after

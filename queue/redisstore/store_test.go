@@ -42,7 +42,7 @@ func TestAMissingRightIsNoDamage(t *testing.T) {
 	f.tick()
 	g := f.pickUp("ann")
 	admin := client(t, f.rdb.Options().Addr)
-	require.NoError(t, admin.Do(context.Background(), "ACL", "SETUSER", "weak", "on", ">w", "~*", "+@all", "-hget").Err())
+	require.NoError(t, admin.Do(context.Background(), "ACL", "SETUSER", "weak", "on", ">w", "~*", "+@all", "-hmget").Err())
 	weak := redis.NewClient(&redis.Options{Addr: f.rdb.Options().Addr, Username: "weak", Password: "w"})
 	t.Cleanup(func() { weak.Close() })
 	_, err := New(weak, f.prefix).Consume(t.Context(), f.room, spent(g))

@@ -68,9 +68,14 @@ func (s *Store) Issue(ctx context.Context, room string, step queue.Step, decisio
 	return out, nil
 }
 
-// Reap does what time has decided, 500 members of each kind at most.
+// reapAtOnce is how many members of each kind a call of Reap moves at most: Redis
+// does nothing else meanwhile.
+const reapAtOnce = 250
+
+// Reap does what time has decided, of reapAtOnce members of each kind at most, and
+// says whether there is More.
 func (s *Store) Reap(ctx context.Context, room string) (queue.Reaped, error) {
-	r, err := s.run(ctx, reapScript, room, 500, s.memory.state(ctx, s, room))
+	r, err := s.run(ctx, reapScript, room, reapAtOnce, s.memory.state(ctx, s, room))
 	if err != nil {
 		return queue.Reaped{}, err
 	}

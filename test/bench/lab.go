@@ -14,6 +14,7 @@ import (
 	"github.com/linekeeper/linekeeper/internal/devstack"
 	"github.com/linekeeper/linekeeper/queue"
 	"github.com/linekeeper/linekeeper/queue/redisstore"
+	"github.com/linekeeper/linekeeper/scheduler"
 	"github.com/linekeeper/linekeeper/test/naive"
 )
 
@@ -45,11 +46,10 @@ func (w *world) openLab(ctx context.Context) (*lab, error) {
 		return nil, err
 	}
 	w.atEnd(p.Close)
-	rdb, err := openRedis(p)
+	rdb, err := w.openRedis(redisURL(p))
 	if err != nil {
 		return nil, err
 	}
-	w.atEnd(func() { _ = rdb.Close() })
 	l := &lab{plan: w.plan, rdb: rdb, line: redisstore.New(rdb, prefix)}
 	l.life = queue.Life{Room: labRoom, Generation: 1, Sale: 1, RestorableFrom: 1, Version: 1, Rules: rules(),
 		Lanes: []string{"standard"}, Settings: []byte("{}"), Floors: make([]int64, queue.MaxLanes)}
@@ -163,7 +163,7 @@ func (l *lab) tick(ctx context.Context, batch int) (took time.Duration, grants [
 	for more := true; more && len(grants) < batch; {
 		l.step.Seq++
 		start := time.Now()
-		res, err := l.line.Reserve(ctx, labRoom, l.step, queue.Take{Keep: keep, Effective: batch, Max: 500})
+		res, err := l.line.Reserve(ctx, labRoom, l.step, queue.Take{Keep: keep, Effective: batch, Max: scheduler.MaxTake})
 		took += time.Since(start)
 		if err != nil {
 			return took, grants, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/linekeeper/linekeeper/credential"
 	"github.com/linekeeper/linekeeper/queue"
+	"github.com/linekeeper/linekeeper/scheduler"
 )
 
 // ScriptTime is how long a script keeps Redis busy, in milliseconds: the longest
@@ -100,7 +101,7 @@ func (p *onePass) tick() {
 		p.step.Seq++
 		var res queue.Reservation
 		p.timed("reserve", func() (err error) {
-			res, err = p.line.Reserve(p.ctx, labRoom, p.step, queue.Take{Keep: keep, Effective: 10_000, Max: 500})
+			res, err = p.line.Reserve(p.ctx, labRoom, p.step, queue.Take{Keep: keep, Effective: 10_000, Max: scheduler.MaxTake})
 			return err
 		})
 		more = res.More

@@ -71,7 +71,7 @@ end
 call('ZREM', DONE, member)
 call('HDEL', DONE_INFO, member)
 if at_once then
-  admit({ { member = member, grant = grant, lane = lane, score = score } }, off and 0 or 1, eff)
+  admit({ { member = member, grant = grant, lane = lane, score = f(score) } }, off and 0 or 1, eff)
   if off then call('HINCRBY', STATS, 'passed_off', 1) end
 else
   call('ZADD', LANE[lane], 'NX', f(score), member)

@@ -32,16 +32,18 @@ local function free_places()
   return G.capacity == 0 and math.huge or G.capacity - inside()
 end
 
--- admit makes grants of entries {member, grant, lane, score}, for as long as a
--- member has to fetch one, and charges the rate for the first 'charged' of them.
+-- admit makes grants of entries {member, grant, lane, score}, the score as it is
+-- stored, for as long as a member has to fetch one, and charges the rate for the
+-- first 'charged' of them.
 local function admit(entries, charged, eff)
   local grants, expiries, highest, admitted = {}, {}, {}, {}
-  local stamp, expiry = f(now), f(now + G.pickup_ttl)
+  local expiry = f(now + G.pickup_ttl)
+  local rest = ' ' .. f(now) .. ' ' .. expiry .. ' 0 - -'
   for _, e in ipairs(entries) do
-    grants[#grants + 1], grants[#grants + 2] = e.member, table.concat({ e.grant, e.lane, f(e.score), stamp, expiry, '0 - -' }, ' ')
+    grants[#grants + 1], grants[#grants + 2] = e.member, e.grant .. ' ' .. e.lane .. ' ' .. e.score .. rest
     expiries[#expiries + 1], expiries[#expiries + 2] = expiry, e.member
     admitted[e.lane] = (admitted[e.lane] or 0) + 1
-    highest[e.lane] = math.max(highest[e.lane] or 0, e.score)
+    highest[e.lane] = math.max(highest[e.lane] or 0, tonumber(e.score))
   end
   local base = bucket_base()
   many('HSET', GRANTS, grants)

@@ -37,7 +37,7 @@ for i, m in ipairs(members) do
       refused[#refused + 1] = { member = m, lane = lane }
     else
       words[i] = 'NEW'
-      granted[#granted + 1] = { member = m, grant = id, lane = lane, score = tonumber(score) }
+      granted[#granted + 1] = { member = m, grant = id, lane = lane, score = score }
     end
   end
 end

@@ -18,29 +18,30 @@ local function listen(since, max)
     local cursor = 'cursor' .. lane
     local from = tonumber(call('HGET', STATE, cursor)) or 0
     repeat
-      local found = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'WITHSCORES', 'LIMIT', 0, 500)
-      local within = #found > 0 and bound - call('ZRANK', LANE[lane], found[1]) or 0
+      local members = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'LIMIT', 0, 500)
+      local within = #members > 0 and bound - call('ZRANK', LANE[lane], members[1]) or 0
       if within <= 0 then
         from = 0
         break
       end
       -- Nobody behind the bound: of them no heartbeats are sent.
-      local members, met = {}, {}
-      for i = 1, math.min(#found, 2 * within), 2 do members[#members + 1] = found[i] end
-      local seen = call('ZMSCORE', SEEN, unpack(members))
+      for i = #members, within + 1, -1 do members[i] = nil end
+      from = tonumber(call('ZSCORE', LANE[lane], members[#members]))
+      local seen, met = call('ZMSCORE', SEEN, unpack(members)), {}
       for i, m in ipairs(members) do
         if not seen[i] then
           met[#met + 1], met[#met + 2] = stamp, m
         elseif away < max and not list_awaited() and is_silent(seen[i], since) then
+          local score = tonumber(call('ZSCORE', LANE[lane], m))
           call('ZREM', LANE[lane], m)
           call('ZREM', SEEN, m)
-          send_away(m, lane, tonumber(found[2 * i]))
+          send_away(m, lane, score)
           passed_over(lane)
           away = away + 1
         end
       end
       many('ZADD', SEEN, met)
-      from, looked = tonumber(found[#found]), looked + #members
+      looked = looked + #members
     until looked >= 2000
     call('HSET', STATE, cursor, f(from))
   end

@@ -38,7 +38,7 @@ type rewrite struct{ mutant, script, old, new string }
 // rewrites are the mutants that live in Lua. old stands exactly once in the
 // script as it is sent, with everything in front of it.
 var rewrites = []rewrite{
-	{"consume-by-member", "consume", `if g and g.id == id then`, `if g then`},
+	{"consume-by-member", "consume", `if held == id then`, `if held then`},
 
 	{"release-any-claim", "release", ` or g.claim ~= ARGV[4] then`, ` then`},
 
@@ -59,8 +59,8 @@ call('HDEL', STATE, unpack(taken))`},
 		`return (tonumber(call('HGET', STATE, 'inside')) or 0) +`},
 	{"capacity-by-counter", "issue", `many('ZADD', READY, expiries)`, `many('ZADD', READY, expiries)
 call('HINCRBY', STATE, 'inside', #grants / 2)`},
-	{"capacity-by-counter", "consume", `local function one(m, id, order)`, `local function one(m, id, order)
-  call('HINCRBY', STATE, 'inside', -1)`},
+	{"capacity-by-counter", "consume", `local function together(from, to)`, `local function together(from, to)
+  call('HINCRBY', STATE, 'inside', -(to - from + 1) / 3)`},
 	{"capacity-by-counter", "enter", expiring, counting},
 	{"capacity-by-counter", "enter", `return call('ZCOUNT', READY, '(' .. f(now), '+inf') + call('ZCARD', CLAIMED) +`,
 		`return (tonumber(call('HGET', STATE, 'inside')) or 0) +`},
@@ -128,7 +128,7 @@ call('HINCRBY', STATS, 'entered', 1)`, `call('ZADD', LANE[known or lane], f(scor
 end
 if not known then call('HINCRBY', STATS, 'entered', 1) end`},
 
-	{"straight-in-free", "enter", `score = score } }, off and 0 or 1, eff)`, `score = score } }, 0, eff)`},
+	{"straight-in-free", "enter", `score = f(score) } }, off and 0 or 1, eff)`, `score = f(score) } }, 0, eff)`},
 
 	{"straight-in-past-who-waits", "enter", `grant ~= '' and in_front == 0 and`, `grant ~= '' and`},
 
