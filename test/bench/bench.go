@@ -55,7 +55,7 @@ func (w *world) measure(ctx context.Context) (*Result, error) {
 	w.say("comparators run with %v, as the product does", tuning)
 	res := &Result{Tuning: tuning, Machine: machine, Plan: w.plan.name, Figures: figures{}, Ticks: map[string]Spread{}}
 	for _, part := range w.parts() {
-		if w.only != "" && w.only != part.name {
+		if w.only != part.name && (w.only != "" || part.aside) {
 			continue
 		}
 		if err := part.measure(ctx, res); err != nil {
@@ -71,10 +71,14 @@ func (w *world) measure(ctx context.Context) (*Result, error) {
 type part struct {
 	name    string
 	measure func(context.Context, *Result) error
+	aside   bool // measured only where it is asked for by name
 }
 
 func (w *world) parts() []part {
-	return []part{{"polls", w.polls}, {"enters", w.enters}, {"sizes", w.sizes}, {"orders", w.orders}, {"lab", w.laboratory}}
+	return []part{
+		{name: "polls", measure: w.polls}, {name: "enters", measure: w.enters}, {name: "sizes", measure: w.sizes},
+		{name: "orders", measure: w.orders}, {name: "lab", measure: w.laboratory}, {name: "scale", measure: w.scale, aside: true},
+	}
 }
 
 func (w *world) polls(ctx context.Context, res *Result) error {

@@ -142,7 +142,7 @@ func TestAWrongAnswerEndsTheLoad(t *testing.T) {
 				_, _ = io.WriteString(w, c.body)
 			}))
 			t.Cleanup(server.Close)
-			got, err := drive(t.Context(), server.Listener.Addr().String(), 1, 50*time.Millisecond, onePoll())
+			got, err := drive(t.Context(), []string{server.Listener.Addr().String()}, 1, 50*time.Millisecond, onePoll())
 			if c.wrong == "" {
 				require.NoError(t, err)
 				require.Greater(t, got.requests, 20)
@@ -203,7 +203,7 @@ func TestALoadEndsWhenThereIsNothingMoreToAsk(t *testing.T) {
 	for range 10 {
 		o.requests = append(o.requests, post("", "p1"))
 	}
-	got, err := drive(t.Context(), server.Listener.Addr().String(), 4, time.Minute, o)
+	got, err := drive(t.Context(), []string{server.Listener.Addr().String()}, 4, time.Minute, o)
 	require.NoError(t, err)
 	require.Equal(t, 10, got.requests)
 	require.Zero(t, o.left())
@@ -213,7 +213,7 @@ func TestAServerThatHangsUpEndsTheLoad(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(server.Close)
-	_, err := drive(t.Context(), server.Listener.Addr().String(), 2, time.Minute, onePoll())
+	_, err := drive(t.Context(), []string{server.Listener.Addr().String()}, 2, time.Minute, onePoll())
 	require.Error(t, err)
 }
 

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// drive asks addr over conns connections for d, each the next request as soon as
+// drive asks servers, by turns, over conns connections for d, each the next request as soon as
 // the last is answered. It ends with the first wrong answer.
 //
 // It is one loop over epoll and not a goroutine for each connection: what the load
 // takes of the two cores is taken from all sides, and makes them look more alike
 // than they are.
-func drive(ctx context.Context, addr string, conns int, d time.Duration, t traffic) (tally, error) {
-	l, err := newLoop(addr, conns, t)
+func drive(ctx context.Context, addrs []string, conns int, d time.Duration, t traffic) (tally, error) {
+	l, err := newLoop(addrs, conns, t)
 	if err != nil {
 		return tally{}, err
 	}
@@ -49,18 +49,15 @@ type socket struct {
 	filled     int
 }
 
-func newLoop(addr string, conns int, t traffic) (*loop, error) {
-	to, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return nil, err
-	}
+func newLoop(addrs []string, conns int, t traffic) (*loop, error) {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	l := &loop{traffic: t, epoll: epoll}
 	for i := range conns {
-		if err := l.connect(i, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}); err != nil {
+		addr := addrs[i%len(addrs)]
+		if err := l.connect(i, addr); err != nil {
 			l.close()
 			return nil, fmt.Errorf("connect to %s: %w", addr, err)
 		}
@@ -68,14 +65,18 @@ func newLoop(addr string, conns int, t traffic) (*loop, error) {
 	return l, nil
 }
 
-func (l *loop) connect(number int, to syscall.Sockaddr) error {
+func (l *loop) connect(number int, addr string) error {
+	to, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return err
+	}
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	l.sockets = append(l.sockets, &socket{fd: fd, number: number, buf: make([]byte, mostAnswer)})
 	return errors.Join(
-		syscall.Connect(fd, to),
+		syscall.Connect(fd, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}),
 		syscall.SetNonblock(fd, true),
 		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1),
 		syscall.EpollCtl(l.epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(number)}),

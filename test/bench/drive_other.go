@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// drive asks addr over conns connections for d, each the next request as soon as
+// drive asks servers, by turns, over conns connections for d, each the next request as soon as
 // the last is answered. It ends with the first wrong answer.
-func drive(ctx context.Context, addr string, conns int, d time.Duration, t traffic) (tally, error) {
+func drive(ctx context.Context, addrs []string, conns int, d time.Duration, t traffic) (tally, error) {
 	clients := make([]*client, conns)
 	for i := range clients {
-		c, err := dial(ctx, addr)
+		c, err := dial(ctx, addrs[i%len(addrs)])
 		if err != nil {
 			return tally{}, err
 		}

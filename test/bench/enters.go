@@ -97,9 +97,9 @@ func (w *world) enterContest(ctx context.Context) (Contest, error) {
 	}
 	product, naive := enterRoom(name, &w.newcomers), enterNaive(name, new(atomic.Uint64))
 	c, err := w.contest(ctx, "enter_64", 64,
-		side{name: "product", addr: host(w.product), load: product, pid: w.product.Pid()},
-		side{name: "plain", addr: host(w.others["plain"]), load: enterRoom(name, new(atomic.Uint64)), pid: w.others["plain"].Pid()},
-		side{name: "naive", addr: host(w.others["naive"]), load: naive, pid: w.others["naive"].Pid()},
+		side{name: "product", servers: only(w.product), load: product},
+		side{name: "plain", servers: only(w.others["plain"]), load: enterRoom(name, new(atomic.Uint64))},
+		side{name: "naive", servers: only(w.others["naive"]), load: naive},
 	)
 	if err != nil {
 		return c, err

@@ -20,16 +20,16 @@ var operator = room.Actor{Name: "bench", Role: "admin", Remote: "127.0.0.1"}
 
 // openRoom makes a room with the defaults, but for change, and returns it as soon
 // as a scheduler has begun it.
-func (w *world) openRoom(ctx context.Context, name string, change func(*room.Settings)) (queue.Snapshot, error) {
-	s := room.Defaults()
-	s.MaxWaiting = 10_000_000
-	change(&s)
-	if _, err := w.rooms.Create(ctx, name, s, operator); err != nil {
+func (s *site) openRoom(ctx context.Context, name string, change func(*room.Settings)) (queue.Snapshot, error) {
+	settings := room.Defaults()
+	settings.MaxWaiting = 10_000_000
+	change(&settings)
+	if _, err := s.rooms.Create(ctx, name, settings, operator); err != nil {
 		return queue.Snapshot{}, err
 	}
 	var snap queue.Snapshot
 	err := eventually(ctx, "room "+name+" has begun", func() (ok bool, err error) {
-		snap, err = w.line.Snapshot(ctx, name)
+		snap, err = s.line.Snapshot(ctx, name)
 		return err == nil, nil
 	})
 	return snap, err
@@ -37,16 +37,16 @@ func (w *world) openRoom(ctx context.Context, name string, change func(*room.Set
 
 // closeRooms removes rooms, and the naive lines of that name, as soon as nobody
 // needs them: what a scheduler does for them would be a part of what comes next.
-func (w *world) closeRooms(ctx context.Context, names ...string) error {
+func (s *site) closeRooms(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		if err := w.rooms.Delete(ctx, name, operator); err != nil {
+		if err := s.rooms.Delete(ctx, name, operator); err != nil {
 			return err
 		}
-		if err := w.rdb.Unlink(ctx, naivePrefix(name)+":waiting").Err(); err != nil {
+		if err := s.rdb.Unlink(ctx, naivePrefix(name)+":waiting").Err(); err != nil {
 			return err
 		}
 		err := eventually(ctx, "room "+name+" is gone", func() (bool, error) {
-			n, err := w.rdb.Exists(ctx, key(name, "conf"), key(name, "lane0")).Result()
+			n, err := s.rdb.Exists(ctx, key(name, "conf"), key(name, "lane0")).Result()
 			return n == 0, err
 		})
 		if err != nil {
@@ -100,8 +100,8 @@ func add(ctx context.Context, rdb redis.UniversalClient, key string, all []membe
 }
 
 // ticket is what a member shows to poll.
-func (w *world) ticket(snap queue.Snapshot, m member) (string, error) {
-	t, err := w.ring.SignTicket(credential.Ticket{
+func (s *site) ticket(snap queue.Snapshot, m member) (string, error) {
+	t, err := s.ring.SignTicket(credential.Ticket{
 		Room: snap.Room, Sale: snap.Sale, Generation: snap.Generation, Member: m.id,
 		Place: queue.Place{Score: m.score}, IssuedAt: snap.Now,
 	})

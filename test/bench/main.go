@@ -28,7 +28,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVar(&o.binary, "binary", "bin/bench/linekeeper", "the product")
 	f.StringVar(&o.dir, "dir", "bin/bench", "where data and results go")
 	f.StringVar(&o.page, "page", "", "a page to put the results into; none: no page")
-	f.StringVar(&o.only, "only", "", "measure one part: polls, enters, sizes, orders or lab")
+	f.StringVar(&o.only, "only", "", "measure one part: polls, enters, sizes, orders, lab or scale")
 	f.StringVar(&o.redis, "redis", "", "of a comparator")
 	f.StringVar(&o.database, "database", "", "of a comparator")
 	f.StringVar(&o.answers, "answers", "", "of the comparator plain")

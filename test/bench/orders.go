@@ -171,9 +171,9 @@ func (s *shop) orderContest(ctx context.Context, name string, sku func(i int) st
 		return Contest{}, err
 	}
 	c, err := s.contest(ctx, name, 64,
-		side{name: "product", addr: host(s.product), load: product, pid: s.product.Pid(),
+		side{name: "product", servers: only(s.product), load: product,
 			before: s.refill(product, sku), after: s.delivered},
-		side{name: "bare", addr: host(s.others["bare"]), load: bare, pid: s.others["bare"].Pid()},
+		side{name: "bare", servers: only(s.others["bare"]), load: bare},
 	)
 	if err != nil {
 		return c, err

@@ -23,16 +23,19 @@ func (r *Result) write(o options) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(o.dir, "result.json"), b, 0o644); err != nil || o.page == "" || o.only != "" {
+	if err := os.WriteFile(filepath.Join(o.dir, "result.json"), b, 0o644); err != nil || o.page == "" {
 		return err
 	}
 	page, err := os.ReadFile(o.page)
 	if err != nil {
 		return err
 	}
-	text, err := spliced(string(page), r.markdown())
+	text, err := spliced(string(page), r.markdown(o.only))
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.page, err)
+	}
+	if o.only != "" {
+		return os.WriteFile(o.page, []byte(text), 0o644)
 	}
 	base := strings.TrimSuffix(o.page, ".md")
 	return errors.Join(
@@ -52,19 +55,26 @@ func spliced(page, text string) (string, error) {
 	return before + pageBegin + text + pageEnd + after, nil
 }
 
-// markdown is what the page says of a run.
-func (r *Result) markdown() string {
+// markdown is what the page says of a run: of a part alone, its contests.
+func (r *Result) markdown(only string) string {
 	var b strings.Builder
-	r.machine(&b)
+	if only != "" {
+		r.machine(&b, " ARGS=\"-only "+only+"\"")
+		r.contestTable(&b)
+		return b.String()
+	}
+	r.machine(&b, "")
 	r.figureTable(&b)
+	r.besideText(&b)
+	b.WriteString("\n![Answers a second](benchmarks-rates.svg)\n\n![CPU of a request](benchmarks-cpu.svg)\n\n")
 	r.contestTable(&b)
 	r.tickTable(&b)
 	r.scriptTable(&b)
 	return b.String()
 }
 
-func (r *Result) machine(b *strings.Builder) {
-	m, command := r.Machine, "make bench"
+func (r *Result) machine(b *strings.Builder, args string) {
+	m, command := r.Machine, "make bench"+args
 	if r.Plan != "full" {
 		command += " BENCH=" + r.Plan
 	}
@@ -89,9 +99,7 @@ func (r *Result) figureTable(b *strings.Builder) {
 }
 
 func (r *Result) contestTable(b *strings.Builder) {
-	r.besideText(b)
-	b.WriteString("\n![Answers a second](benchmarks-rates.svg)\n\n![CPU of a request](benchmarks-cpu.svg)\n\n" +
-		"| contest | connections | side | answers a second, quartiles | CPU us: server | Redis | Postgres | load generator |\n" +
+	b.WriteString("| contest | connections | side | answers a second, quartiles | CPU us: server | Redis | Postgres | load generator |\n" +
 		"|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.Contests {
 		for _, s := range c.Sides {
@@ -127,6 +135,8 @@ func (c Contest) title() string {
 		return "order, one sku"
 	case "poll_sizes", "enter_sizes":
 		return strings.TrimSuffix(c.Name, "_sizes") + ", by length"
+	case "poll_scale", "enter_scale":
+		return strings.TrimSuffix(c.Name, "_scale") + ", thirty rooms"
 	}
 	name, _, _ := strings.Cut(c.Name, "_")
 	return name

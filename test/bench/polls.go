@@ -28,6 +28,15 @@ func (p *polls) next(int) ([]byte, int) {
 	return p.requests[id], id
 }
 
+// shuffle puts them in another order.
+func (p *polls) shuffle() {
+	rand.Shuffle(len(p.requests), func(i, j int) {
+		p.requests[i], p.requests[j] = p.requests[j], p.requests[i]
+		p.ranks[i], p.ranks[j] = p.ranks[j], p.ranks[i]
+		p.scores[i], p.scores[j] = p.scores[j], p.scores[i]
+	})
+}
+
 var (
 	rankField  = []byte(`"rank":`)
 	scoreField = []byte(`"score":`)
@@ -77,19 +86,19 @@ type crowd struct {
 }
 
 // crowd opens a room with length members in line, n of whom have tickets.
-func (w *world) crowd(ctx context.Context, name string, length, n int, change func(*room.Settings)) (*crowd, error) {
-	snap, err := w.openRoom(ctx, name, change)
+func (s *site) crowd(ctx context.Context, name string, length, n int, change func(*room.Settings)) (*crowd, error) {
+	snap, err := s.openRoom(ctx, name, change)
 	if err != nil {
 		return nil, err
 	}
-	members, err := fill(ctx, w.rdb, name, length)
+	members, err := fill(ctx, s.rdb, name, length)
 	if err != nil {
 		return nil, err
 	}
 	c := &crowd{room: name, members: members, polls: &polls{moved: unpolled}}
 	for _, i := range rand.Perm(length - unpolled)[:n] {
 		i += unpolled
-		ticket, err := w.ticket(snap, members[i])
+		ticket, err := s.ticket(snap, members[i])
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +133,8 @@ const memberHeader = "X-Member-Id"
 // pollContest is product, plain and naive at conns connections.
 func (w *world) pollContest(ctx context.Context, c *crowd, plain, naive *polls, conns int) (Contest, error) {
 	return w.contest(ctx, "poll_"+strconv.Itoa(conns), conns,
-		side{name: "product", addr: host(w.product), load: c, pid: w.product.Pid()},
-		side{name: "plain", addr: host(w.others["plain"]), load: plain, pid: w.others["plain"].Pid()},
-		side{name: "naive", addr: host(w.others["naive"]), load: naive, pid: w.others["naive"].Pid()},
+		side{name: "product", servers: only(w.product), load: c},
+		side{name: "plain", servers: only(w.others["plain"]), load: plain},
+		side{name: "naive", servers: only(w.others["naive"]), load: naive},
 	)
 }

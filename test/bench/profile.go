@@ -34,7 +34,7 @@ func profile(ctx context.Context, path string, o options, out io.Writer) error {
 	var answers tally
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		answers, err = drive(ctx, host(w.product), 64, profileFor+time.Second, load)
+		answers, err = drive(ctx, hosts(only(w.product)), 64, profileFor+time.Second, load)
 		return err
 	})
 	g.Go(func() error {

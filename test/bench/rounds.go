@@ -6,14 +6,17 @@ import (
 	"maps"
 	"os"
 	"slices"
+
+	"github.com/linekeeper/linekeeper/internal/devstack"
+	"github.com/linekeeper/linekeeper/test/fault"
 )
 
 // side is one of those that are compared.
 type side struct {
-	name string
-	addr string
-	load traffic
-	pid  int // of its server
+	name    string
+	servers []*fault.Process // connections are dealt out to them by turns
+	stores  []*devstack.Proc // its Redis, where it is not the world's
+	load    traffic
 	// before and after run outside of the measured time; nil: nothing. What after
 	// waits for counts as CPU of the round.
 	before, after func(ctx context.Context) error
@@ -60,7 +63,7 @@ func (w *world) turn(ctx context.Context, conns int, s side) (Sample, error) {
 		}
 	}
 	at := w.cpu(s)
-	t, err := drive(ctx, s.addr, conns, w.plan.turn, s.load)
+	t, err := drive(ctx, hosts(s.servers), conns, w.plan.turn, s.load)
 	if err == nil && t.requests == 0 {
 		err = fmt.Errorf("not one answer in %v", w.plan.turn)
 	}
@@ -87,11 +90,18 @@ const (
 )
 
 func (w *world) cpu(s side) map[string]float64 {
-	used := map[string]float64{
-		serverCPU: cpuSeconds(s.pid), redisCPU: cpuSeconds(w.redis.Pid()), postgresCPU: cpuSeconds(w.postgres.Pid()),
-		loadCPU: own(os.Getpid()),
+	used := map[string]float64{postgresCPU: cpuSeconds(w.postgres.Pid()), loadCPU: own(os.Getpid())}
+	for _, p := range s.servers {
+		used[serverCPU] += cpuSeconds(p.Pid())
 	}
-	if s.pid != w.product.Pid() {
+	stores := s.stores
+	if stores == nil {
+		stores = []*devstack.Proc{w.redis}
+	}
+	for _, p := range stores {
+		used[redisCPU] += cpuSeconds(p.Pid())
+	}
+	if !slices.Contains(s.servers, w.product) {
 		used[besideCPU] = cpuSeconds(w.product.Pid())
 	}
 	return used

@@ -54,7 +54,7 @@ func (w *world) sizesContest(ctx context.Context) (poll, enter Contest, err erro
 		return poll, enter, err
 	}
 	of := func(name string, b *byTurns, load traffic) side {
-		return side{name: name, addr: host(w.product), load: load, pid: w.product.Pid(), before: b.begin(w)}
+		return side{name: name, servers: only(w.product), load: load, before: b.begin(w)}
 	}
 	poll, err = w.contest(ctx, "poll_sizes", 64, of("1m", long, long), of("10k", short, short))
 	if err != nil {

@@ -35,16 +35,13 @@ type world struct {
 	dir     string
 	started time.Time
 
+	*site
 	redis      *devstack.Proc
 	postgres   *devstack.Postgres
-	rdb        redis.UniversalClient
-	db         *pgxpool.Pool // the product's database
 	bareDB     *pgxpool.Pool
 	keys       string
 	adminToken string
-	ring       *credential.Ring
-	line       *redisstore.Store
-	rooms      *roomstore.Store
+	adminEntry string // of the list that the product is given
 
 	newcomers newcomers // over all rooms of the product: an address enters once
 	plainSize int       // of the body of a poll
@@ -52,6 +49,15 @@ type world struct {
 	product *fault.Process
 	others  map[string]*fault.Process
 	stops   []func()
+}
+
+// site is one installation of the product: its line, its database, and who signs.
+type site struct {
+	rdb   redis.UniversalClient
+	line  *redisstore.Store
+	db    *pgxpool.Pool
+	rooms *roomstore.Store
+	ring  *credential.Ring
 }
 
 func (w *world) say(format string, args ...any) {
@@ -124,21 +130,23 @@ func (w *world) startRedis(ctx context.Context) error {
 	}
 	w.redis = p
 	w.atEnd(p.Close)
-	w.rdb, err = openRedis(p)
-	if err != nil {
-		return err
-	}
-	w.atEnd(func() { _ = w.rdb.Close() })
+	w.site = &site{}
+	w.rdb, err = w.openRedis(redisURL(p))
 	w.line = redisstore.New(w.rdb, prefix)
-	return nil
+	return err
 }
 
-func openRedis(p *devstack.Proc) (redis.UniversalClient, error) {
-	o, err := config.RedisOptions(config.URL("redis://" + p.Addr))
+func redisURL(p *devstack.Proc) string { return "redis://" + p.Addr }
+
+// openRedis is a client until the end of the world.
+func (w *world) openRedis(url string) (redis.UniversalClient, error) {
+	o, err := config.RedisOptions(config.URL(url))
 	if err != nil {
 		return nil, err
 	}
-	return config.OpenRedis(o), nil
+	rdb := config.OpenRedis(o)
+	w.atEnd(func() { _ = rdb.Close() })
+	return rdb, nil
 }
 
 func (w *world) startPostgres(ctx context.Context) error {
@@ -171,30 +179,32 @@ func (w *world) database(ctx context.Context, name string) (*pgxpool.Pool, error
 	return db, err
 }
 
-// startProduct runs `linekeeper serve` with its defaults. It is told that this
-// machine is a trusted proxy, so that each member has an address of their own, as
-// behind a load balancer.
 func (w *world) startProduct(ctx context.Context) (err error) {
 	w.keys = credential.GenerateKey()
 	if w.ring, err = credential.ParseRing(w.keys); err != nil {
 		return err
 	}
-	token, entry, err := admin.NewToken("bench", admin.Admin)
-	if err != nil {
+	if w.adminToken, w.adminEntry, err = admin.NewToken("bench", admin.Admin); err != nil {
 		return err
 	}
-	w.adminToken = token
-	w.product, err = w.start(ctx, w.binary, []string{
-		"LINEKEEPER_REDIS_URL=redis://" + w.redis.Addr,
-		"LINEKEEPER_DATABASE_URL=" + w.postgres.DSN("linekeeper"),
+	w.product, err = w.serve(ctx, redisURL(w.redis), "linekeeper")
+	return err
+}
+
+// serve runs `linekeeper serve` with its defaults. It is told that this machine is a
+// trusted proxy, so that each member has an address of their own, as behind a load
+// balancer.
+func (w *world) serve(ctx context.Context, redis, database string) (*fault.Process, error) {
+	return w.start(ctx, w.binary, []string{
+		"LINEKEEPER_REDIS_URL=" + redis,
+		"LINEKEEPER_DATABASE_URL=" + w.postgres.DSN(database),
 		"LINEKEEPER_KEYS=" + w.keys,
-		"LINEKEEPER_ADMIN_TOKENS=" + entry,
+		"LINEKEEPER_ADMIN_TOKENS=" + w.adminEntry,
 		"LINEKEEPER_LISTEN=127.0.0.1:0",
 		"LINEKEEPER_ADMIN_LISTEN=127.0.0.1:0",
 		"LINEKEEPER_TRUSTED_PROXIES=127.0.0.0/8",
 		"LINEKEEPER_SHUTDOWN_DELAY=0s",
 	}, "serve")
-	return err
 }
 
 // start runs a process until the end of the world.
@@ -225,6 +235,16 @@ func (w *world) endServers() {
 
 // host is the address of a process, without the scheme.
 func host(p *fault.Process) string { return strings.TrimPrefix(p.Public, "http://") }
+
+func hosts(all []*fault.Process) []string {
+	addrs := make([]string, len(all))
+	for i, p := range all {
+		addrs[i] = host(p)
+	}
+	return addrs
+}
+
+func only(p *fault.Process) []*fault.Process { return []*fault.Process{p} }
 
 // eventually waits until f is content.
 func eventually(ctx context.Context, what string, f func() (bool, error)) error {
