@@ -136,7 +136,8 @@ type scriptNames struct {
 var scripts = scriptNames{known: map[string]string{}}
 
 // title is how the file of a script begins: "-- claim.lua lets ...". The last
-// one of a source is the script's own; those before it are its parts.
+// one of a source is the script's own, but for the journal, which the overlay puts
+// behind it; those before it are its parts.
 var title = regexp.MustCompile(`(?m)^-- ([a-z]+)\.lua `)
 
 // name says what a command is: the name of a script, or of the command.
@@ -152,6 +153,7 @@ func (s *scriptNames) name(args []any) string {
 		sum := sha1.Sum([]byte(digest)) // how Redis names scripts
 		found := title.FindAllStringSubmatch(digest, -1)
 		digest = hex.EncodeToString(sum[:])
+		found = slices.DeleteFunc(found, func(part []string) bool { return part[1] == "journal" })
 		if len(found) > 0 {
 			s.known[digest] = found[len(found)-1][1]
 		}
