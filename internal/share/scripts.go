@@ -26,10 +26,14 @@ type result struct {
 	err   error
 }
 
+// mostScripts is how many go with one call. It is one client's answer that has to come
+// within the time that is set for writes and reads, and scripts take up to 100 us each.
+const mostScripts = 256
+
 // NewScripts returns one for the scripts of one server, on rdb.
 func NewScripts(rdb redis.UniversalClient) *Scripts {
 	s := &Scripts{rdb: rdb}
-	s.line = NewLine(s.call)
+	s.line = NewLine(mostScripts, s.call)
 	return s
 }
 
@@ -62,7 +66,7 @@ func (s *Scripts) call(ctx context.Context, scripts []script) ([]result, error) 
 	results := make([]result, len(scripts))
 	for i, sc := range scripts {
 		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") {
-			cmds[i] = sc.Eval(ctx, s.rdb, sc.keyNames(), sc.args...)
+			cmds[i] = sc.Run(ctx, s.rdb, sc.keyNames(), sc.args...) // known, once the first of them has run
 		}
 		results[i].value, results[i].err = cmds[i].Result()
 	}

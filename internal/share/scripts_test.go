@@ -1,6 +1,7 @@
 package share_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"testing"
@@ -16,7 +17,8 @@ import (
 func TestScriptsThatShareACallHaveTheirOwnAnswers(t *testing.T) {
 	t.Parallel()
 	rdb := harness.Redis(t)
-	mark := fmt.Sprintf("-- %s\n", t.Name()) // which no other test has loaded
+	run := rand.Text()
+	mark := "-- " + run + "\n" // of a script that nobody has loaded
 	count := redis.NewScript(mark + "return { ARGV[1], redis.call('INCR', KEYS[1]) }")
 	fails := redis.NewScript(mark + "return redis.error_reply('FAILED by ' .. ARGV[1])")
 	s := share.NewScripts(rdb)
@@ -24,7 +26,7 @@ func TestScriptsThatShareACallHaveTheirOwnAnswers(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 100 {
 			all.Go(func() {
-				key, arg := fmt.Sprint("share", i), fmt.Sprint("arg", i)
+				key, arg := fmt.Sprint(run, i), fmt.Sprint("arg", i)
 				said, err := s.Run(t.Context(), count, []any{key}, arg)
 				if err != nil || said.([]any)[0] != arg {
 					t.Errorf("%d: %v, %v", i, said, err)
@@ -37,7 +39,7 @@ func TestScriptsThatShareACallHaveTheirOwnAnswers(t *testing.T) {
 		all.Wait()
 	}
 	for i := range 100 {
-		n, err := rdb.Get(t.Context(), fmt.Sprint("share", i)).Int()
+		n, err := rdb.Get(t.Context(), fmt.Sprint(run, i)).Int()
 		require.NoError(t, err)
 		require.Equal(t, 2, n, "each has run once")
 	}

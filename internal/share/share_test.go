@@ -13,6 +13,8 @@ import (
 	"github.com/linekeeper/linekeeper/internal/share"
 )
 
+const most = 4 // of one call
+
 // echo answers with the question, and holds each call until it may go.
 type echo struct {
 	calls chan []int
@@ -31,7 +33,7 @@ func (e *echo) call(_ context.Context, questions []int) ([]string, error) {
 
 func newEcho() (*echo, *share.Line[int, string]) {
 	e := &echo{calls: make(chan []int), may: make(chan error)}
-	return e, share.NewLine(e.call)
+	return e, share.NewLine(most, e.call)
 }
 
 type said struct {
@@ -76,6 +78,40 @@ func TestWhoComesDuringACallSharesTheNext(t *testing.T) {
 	})
 }
 
+func TestACrowdIsAnsweredByManyCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, l := newEcho()
+		asked := []<-chan said{ask(t.Context(), l, 0)}
+		require.Equal(t, []int{0}, <-e.calls)
+		tired, giveUp := context.WithCancel(t.Context())
+		for q := 1; q <= 10; q++ {
+			ctx := t.Context()
+			if q == 6 || q >= 9 {
+				ctx = tired
+			}
+			asked = append(asked, ask(ctx, l, q))
+			synctest.Wait()
+		}
+		require.Equal(t, 10, l.Waiting())
+		giveUp()
+		e.may <- nil
+		require.Equal(t, []int{1, 2, 3, 4}, <-e.calls)
+		e.may <- nil
+		require.Equal(t, []int{5, 7, 8}, <-e.calls, "who has given up is not asked for")
+		e.may <- nil
+		for q, out := range asked {
+			if q == 6 || q >= 9 {
+				require.Equal(t, said{"", context.Canceled}, <-out)
+				continue
+			}
+			require.Equal(t, said{fmt.Sprint("answer ", q), nil}, <-out)
+		}
+		synctest.Wait()
+		require.Zero(t, l.Waiting()) // a call for none would wait for ever here
+	})
+}
+
 func TestAnErrorIsOfOneCallAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +137,7 @@ func TestWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 		type key struct{}
 		asked := make(chan context.Context, 1)
 		may := make(chan struct{})
-		l := share.NewLine(func(ctx context.Context, questions []int) ([]int, error) {
+		l := share.NewLine(most, func(ctx context.Context, questions []int) ([]int, error) {
 			asked <- ctx
 			<-may
 			return questions, ctx.Err()
@@ -138,7 +174,7 @@ func TestWhoGivesUpTakesNothingFromTheOthers(t *testing.T) {
 // A panic is as if each had called by themselves, and the line goes on.
 func TestAPanicIsTheirsWhoAsked(t *testing.T) {
 	t.Parallel()
-	l := share.NewLine(func(_ context.Context, questions []int) ([]int, error) {
+	l := share.NewLine(most, func(_ context.Context, questions []int) ([]int, error) {
 		if questions[0] == 1 {
 			panic("forced")
 		}
@@ -153,7 +189,7 @@ func TestAPanicIsTheirsWhoAsked(t *testing.T) {
 func TestManyAskAtOnce(t *testing.T) {
 	t.Parallel()
 	calls := 0 // one at a time
-	l := share.NewLine(func(_ context.Context, questions []int) ([]int, error) {
+	l := share.NewLine(most, func(_ context.Context, questions []int) ([]int, error) {
 		calls++
 		return questions, nil
 	})

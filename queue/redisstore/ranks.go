@@ -19,9 +19,12 @@ type rank struct {
 	found        bool
 }
 
+// mostRanks is how many questions go with one call: two short reads each.
+const mostRanks = 1000
+
 // newRanks returns a line of questions about a lane, which plain reads answer.
 func newRanks(rdb redis.UniversalClient, lane string) *ranks {
-	return share.NewLine(func(ctx context.Context, members []string) ([]rank, error) {
+	return share.NewLine(mostRanks, func(ctx context.Context, members []string) ([]rank, error) {
 		return ranksOf(ctx, rdb, lane, members)
 	})
 }

@@ -3,7 +3,11 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -51,4 +55,30 @@ func TestAMissingRightIsNoDamage(t *testing.T) {
 	_, err = f.Consume(t.Context(), f.room, spent(g))
 	require.NoError(t, err)
 	require.Equal(t, queue.Consumed, f.status("ann"))
+}
+
+// TestACrowdThatComesAtOnceComesIn is about the moment when a room opens: those who
+// share a call with a crowd are answered within the time that a read has.
+func TestACrowdThatComesAtOnceComesIn(t *testing.T) {
+	t.Parallel()
+	const crowd = 15_000
+	f := on(t, harness.Redis(t))
+	o := *f.rdb.Options()
+	o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond // as the product has them
+	o.MaxRetries = -1
+	rdb := redis.NewClient(&o)
+	t.Cleanup(func() { rdb.Close() })
+	line := New(rdb, f.prefix, WithClock(func() time.Time { return f.clock }))
+	var refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range crowd {
+		all.Go(func() {
+			if _, err := line.Enter(t.Context(), f.room, fmt.Sprint("m", i), 0); err != nil {
+				refused.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, refused.Load())
+	require.EqualValues(t, crowd, f.snap().Waiting())
 }
