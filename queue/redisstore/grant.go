@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/linekeeper/linekeeper/queue"
@@ -33,9 +34,26 @@ const (
 	ConsumedNone Consumed = "NONE" // nothing of it is left
 )
 
-// Consume ends grants that orders have used up, 500 at most, and answers for
-// each in turn. It compares grant ids: a member's next grant is not touched.
+// consumedAtOnce is how many grants a call ends at most: Redis does nothing else
+// meanwhile.
+const consumedAtOnce = 250
+
+// Consume ends grants that orders have used up, in as many calls as that takes, and
+// answers for each in turn. It compares grant ids: a member's next grant is not
+// touched. After an error some have been ended; it is safe to repeat for all.
 func (s *Store) Consume(ctx context.Context, room string, spent []queue.Spent) ([]Consumed, error) {
+	out := make([]Consumed, 0, len(spent))
+	for some := range slices.Chunk(spent, consumedAtOnce) {
+		words, err := s.consume(ctx, room, some)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, words...)
+	}
+	return out, nil
+}
+
+func (s *Store) consume(ctx context.Context, room string, spent []queue.Spent) ([]Consumed, error) {
 	args := make([]any, 0, 3*len(spent))
 	for _, x := range spent {
 		args = append(args, x.Member, x.Grant, x.Order)

@@ -89,7 +89,10 @@ func TestCase13ManyVanishedAreSkippedABoundedNumberPerCall(t *testing.T) {
 	f := setup(t, func(r *queue.Rules) { r.Batch = 1; r.Paused = true })
 	f.enterMany(0, 1000)
 	f.enter("here")
-	f.reap()
+	for range 15 { // an eighth of AwayAfter
+		f.pass(time.Second)
+		f.reap()
+	}
 	f.keepHearing(130*time.Second, "here")
 	f.life.Version, f.life.Rules.Paused = 2, false
 	require.NoError(t, f.Update(t.Context(), f.life))
@@ -143,7 +146,7 @@ func TestCase58EntriesThatNeedNothingStarveNobody(t *testing.T) {
 			most := 1
 			if damaged {
 				require.NoError(t, f.rdb.ZAdd(t.Context(), f.key("ready"), first...).Err())
-				most = 8
+				most = 3000/reapAtOnce + 2
 			}
 			expired, calls := 0, 0
 			for more := true; more && calls < 100; calls++ {

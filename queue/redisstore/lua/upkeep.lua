@@ -9,16 +9,26 @@ local function horizon()
   return math.min(math.max(n, 1000), 100000)
 end
 
--- listen walks on through the fronts of the lanes, 2,000 members a call: it
--- starts to listen for those it meets for the first time, and sends away the
--- silent. Returns how many went away, max at most.
+-- looks is how many members a call looks at, so that everybody before the horizon is
+-- met in an eighth of the time after which silence counts: reap comes with every
+-- tick, within bounds.
+local MOST_LOOKS = 2000
+local function looks(bound)
+  local every = math.min(math.max(C.interval, SECOND / 5), SECOND)
+  return math.min(math.max(math.ceil(8 * bound * every / C.away_after), 100), MOST_LOOKS)
+end
+
+-- listen walks on through the fronts of the lanes: it starts to listen for those it
+-- meets for the first time, and sends away the silent. Returns how many went away,
+-- max at most.
 local function listen(since, max)
   local away, looked, bound, stamp = 0, 0, horizon(), f(now)
+  local most = looks(bound)
   for lane = 0, C.lanes - 1 do
     local cursor = 'cursor' .. lane
     local from = tonumber(call('HGET', STATE, cursor)) or 0
     repeat
-      local members = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'LIMIT', 0, 500)
+      local members = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'LIMIT', 0, math.min(most, 500))
       local within = #members > 0 and bound - call('ZRANK', LANE[lane], members[1]) or 0
       if within <= 0 then
         from = 0
@@ -42,7 +52,7 @@ local function listen(since, max)
       end
       many('ZADD', SEEN, met)
       looked = looked + #members
-    until looked >= 2000
+    until looked >= most
     call('HSET', STATE, cursor, f(from))
   end
   return away
