@@ -177,11 +177,28 @@ func TestWhatMembersWaitForSharesCalls(t *testing.T) {
 			})
 		}
 		<-way.first
-		harness.Eventually(t, 10*time.Second, c.name+": the others wait", func() bool { return f.calls(f.room).together.Waiting()+way.sent() == n })
+		harness.Eventually(t, 10*time.Second, c.name+": the others wait", func() bool { return f.calls(f.room).together[c.name].Waiting()+way.sent() == n })
 		close(way.may)
 		all.Wait()
 		require.LessOrEqual(t, way.rounds(), 2, c.name)
 	}
+}
+
+func TestWhoOrdersDoesNotWaitBehindWhoEnters(t *testing.T) {
+	f, g := ready(t)
+	way := &gathering{first: make(chan struct{}), may: make(chan struct{})}
+	f.rdb.AddHook(way)
+	entered := make(chan error, 1)
+	go func() {
+		_, err := f.Enter(f.Context(), f.room, "bob", 0)
+		entered <- err
+	}()
+	<-way.first
+	soon, cancel := context.WithTimeout(f.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, f.Claim(soon, g, "c", 15*time.Second))
+	close(way.may)
+	require.NoError(t, <-entered)
 }
 
 // gathering holds the first call of scripts until it may go, and counts all.

@@ -85,11 +85,12 @@ func (s *Store) run(ctx context.Context, sc namedScript, room string, args ...an
 	})
 }
 
-// runTogether is run for what members wait for: those who ask at once share a call.
+// runTogether is run for what members wait for: those who ask the same at once share
+// a call.
 func (s *Store) runTogether(ctx context.Context, sc namedScript, room string, args ...any) (reply, error) {
 	return s.measured(sc, room, func() (any, error) {
 		c := s.calls(room)
-		return c.together.Run(ctx, sc.Script, c.keys, append([]any{s.clock()}, args...)...)
+		return c.together[sc.name].Run(ctx, sc.Script, c.keys, append([]any{s.clock()}, args...)...)
 	})
 }
 
@@ -109,8 +110,8 @@ func (s *Store) measured(sc namedScript, room string, run func() (any, error)) (
 
 // calls are what those who ask about one room share.
 type calls struct {
-	keys     []any // of scripts
-	together *share.Scripts
+	keys     []any                     // of scripts
+	together map[string]*share.Scripts // by the script: who orders does not wait behind a crowd that enters
 	lanes    [queue.MaxLanes]*ranks
 }
 
@@ -118,7 +119,10 @@ func (s *Store) calls(room string) *calls {
 	if c, ok := s.rooms.Load(room); ok {
 		return c.(*calls)
 	}
-	c := &calls{together: share.NewScripts(s.rdb)}
+	c := &calls{together: map[string]*share.Scripts{}}
+	for _, sc := range []namedScript{enterScript, standingScript, pickupScript, claimScript, releaseScript} {
+		c.together[sc.name] = share.NewScripts(s.rdb)
+	}
 	for _, k := range keys(s.prefix, room) {
 		c.keys = append(c.keys, k)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// drive asks servers, by turns, over conns connections for d, each the next request as soon as
-// the last is answered. It ends with the first wrong answer.
+// drive asks servers over conns connections, dealt out by turns, for d: each the next
+// request as soon as the last is answered. It ends with the first wrong answer.
 //
 // It is one loop over epoll and not a goroutine for each connection: what the load
 // takes of the two cores is taken from all sides, and makes them look more alike

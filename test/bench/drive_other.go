@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// drive asks servers, by turns, over conns connections for d, each the next request as soon as
-// the last is answered. It ends with the first wrong answer.
+// drive asks servers over conns connections, dealt out by turns, for d: each the next
+// request as soon as the last is answered. It ends with the first wrong answer.
 func drive(ctx context.Context, addrs []string, conns int, d time.Duration, t traffic) (tally, error) {
 	clients := make([]*client, conns)
 	for i := range clients {

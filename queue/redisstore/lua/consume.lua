@@ -18,21 +18,21 @@ local function together(from, to)
   for i = from, to, 3 do members[#members + 1] = ARGV[i] end
   local grants = call('HMGET', GRANTS, unpack(members))
   for i, m in ipairs(members) do
-    local id, order, word = ARGV[from + 3 * i - 2], ARGV[from + 3 * i - 1], 'NONE'
+    local id, order, said = ARGV[from + 3 * i - 2], ARGV[from + 3 * i - 1], 'NONE'
     local held = string.match(grants[i] or '', '^%S+')
     if held == id then
-      word = 'OK'
+      said = 'OK'
       spent[#spent + 1] = m
       done[#done + 1], done[#done + 2] = stamp, m
       info[#info + 1], info[#info + 2] = m, 'CONSUMED ' .. id .. ' ' .. order
     else
       local outcome, grant = done_of(m)
       if grant == id and (outcome == 'EXPIRED' or outcome == 'LEFT') then
-        word = 'LATE'
+        said = 'LATE'
         late[#late + 1] = { member = m, grant = id, order = order, was = outcome }
       end
     end
-    words[#words + 1] = word
+    words[#words + 1] = said
   end
   many('ZREM', READY, spent)
   many('ZREM', CLAIMED, spent)

@@ -11,7 +11,7 @@ end
 
 -- looks is how many members a call looks at, so that everybody before the horizon is
 -- met in an eighth of the time after which silence counts: reap comes with every
--- tick, within bounds.
+-- tick, within bounds. Where lanes are long, it is 500 at most of all but the first.
 local MOST_LOOKS = 2000
 local function looks(bound)
   local every = math.min(math.max(C.interval, SECOND / 5), SECOND)
