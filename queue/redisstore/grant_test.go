@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -234,6 +235,17 @@ func TestConsume(t *testing.T) {
 		require.Equal(t, ConsumedNone, consume(f, spent(old)))
 		require.Equal(t, next, f.pickUp("ann"))
 		f.conserved()
+	})
+	t.Run("more than a call takes", func(t *testing.T) {
+		f, g := ready(t)
+		all := make([]queue.Spent, 2*consumedAtOnce, 2*consumedAtOnce+1)
+		for i := range all {
+			all[i] = queue.Spent{Member: fmt.Sprint("nobody", i), Grant: "g", Order: "o"}
+		}
+		words, err := f.Consume(t.Context(), f.room, append(all, spent(g)...))
+		require.NoError(t, err)
+		require.Len(t, words, len(all)+1)
+		require.Equal(t, ConsumedNow, words[len(all)])
 	})
 	t.Run("many of many members at once", func(t *testing.T) {
 		f, old := ready(t)

@@ -110,6 +110,22 @@ func TestCase13ManyVanishedAreSkippedABoundedNumberPerCall(t *testing.T) {
 	f.conserved()
 }
 
+// A call of reap looks at so many that everybody before the horizon is met in an
+// eighth of AwayAfter, and at no more: it costs Redis time each second.
+func TestReapMeetsTheFrontInAnEighthOfAwayAfter(t *testing.T) {
+	f := setup(t, func(r *queue.Rules) { r.Batch, r.AwayAfter = 50, 120*time.Second })
+	f.enterAtOnce(10_000)
+	met := func() int64 { return f.rdb.ZCard(t.Context(), f.key("seen")).Val() }
+	for range 15 {
+		before := met()
+		f.reap()
+		require.EqualValues(t, 600, met()-before)
+	}
+	require.EqualValues(t, f.life.Rules.Horizon(), met())
+	f.reap()
+	require.EqualValues(t, f.life.Rules.Horizon(), met(), "nobody behind it")
+}
+
 func TestForgotten(t *testing.T) {
 	f := setup(t)
 	f.enter("ann")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,6 +212,27 @@ func TestALoadEndsWhenThereIsNothingMoreToAsk(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 10, got.requests)
 	require.Zero(t, o.left())
+}
+
+func TestConnectionsAreDealtOutToAllServers(t *testing.T) {
+	t.Parallel()
+	var addrs []string
+	var asked [3]atomic.Int64
+	for i := range asked {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked[i].Add(1)
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"quantity":1}`)
+		}))
+		t.Cleanup(server.Close)
+		addrs = append(addrs, server.Listener.Addr().String())
+	}
+	o := &orders{requests: [][]byte{post("", "p1"), post("", "p2"), post("", "p3")}}
+	_, err := drive(t.Context(), addrs, 3, time.Minute, o)
+	require.NoError(t, err)
+	for i := range asked {
+		require.EqualValues(t, 1, asked[i].Load())
+	}
 }
 
 func TestAServerThatHangsUpEndsTheLoad(t *testing.T) {

@@ -28,7 +28,8 @@ local function listen(since, max)
     local cursor = 'cursor' .. lane
     local from = tonumber(call('HGET', STATE, cursor)) or 0
     repeat
-      local members = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'LIMIT', 0, math.min(most, 500))
+      local size = math.min(looked < most and most - looked or most, 500)
+      local members = call('ZRANGEBYSCORE', LANE[lane], '(' .. f(from), '+inf', 'LIMIT', 0, size)
       local within = #members > 0 and bound - call('ZRANK', LANE[lane], members[1]) or 0
       if within <= 0 then
         from = 0
