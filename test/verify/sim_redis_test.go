@@ -15,9 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 )
 
 // errRefused is a dial that nobody answers: nothing has been sent.
@@ -174,4 +176,13 @@ func (w *world) setTime(args []any) {
 	if (command == "evalsha" || command == "eval") && len(args) > 3+roomKeys && fmt.Sprint(args[2]) == strconv.Itoa(roomKeys) {
 		args[3+roomKeys] = strconv.FormatInt(w.redisTime().UnixMicro(), 10)
 	}
+}
+
+func TestAScriptIsKnownByItsOwnTitle(t *testing.T) {
+	t.Parallel()
+	const src = "-- prelude.lua stands in front\n-- claim.lua lets one order\n-- journal.lua runs a script\n"
+	require.Equal(t, "claim", scripts.name([]any{"eval", src, 0}))
+	sum := sha1.Sum([]byte(src))
+	require.Equal(t, "claim", scripts.name([]any{"evalsha", hex.EncodeToString(sum[:]), 0}))
+	require.Equal(t, "zrank", scripts.name([]any{"ZRANK", "key", "member"}))
 }
