@@ -38,6 +38,7 @@ func TestTheWholeWayOverTLS(t *testing.T) {
 }
 
 // TestAServerThatIsNotTrustedIsRefusedAtOnceInOneLine: waiting would not mend it.
+// It may have had to wait for a server that a busy machine keeps from answering.
 func TestAServerThatIsNotTrustedIsRefusedAtOnceInOneLine(t *testing.T) {
 	t.Parallel()
 	w, theirs, cert, key := secure(t)
@@ -53,7 +54,12 @@ func TestAServerThatIsNotTrustedIsRefusedAtOnceInOneLine(t *testing.T) {
 		code, out, said := tool(t, w.settings(setting), "serve")
 		require.NotZero(t, code, setting)
 		require.Contains(t, said, want, "%s: %s", setting, out)
-		require.NotContains(t, said, "waiting for a part", "it is refused at once")
+		for line := range strings.Lines(said) {
+			if strings.Contains(line, "waiting for a part") {
+				require.NotContains(t, line, "tls:", "it is refused at once")
+				require.NotContains(t, line, "x509:", "it is refused at once")
+			}
+		}
 		last := said[strings.LastIndex(strings.TrimSpace(said), "\n")+1:]
 		require.Contains(t, last, want, "one line says it")
 	}
