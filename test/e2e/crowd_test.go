@@ -144,6 +144,20 @@ func (c *crowd) goesOn(n int) {
 	harness.Eventually(c.w.t, patience, "the crowd goes on", func() bool { return done() >= before+n })
 }
 
+// goesOnWithoutFailure waits until n have ordered with no failure in between.
+func (c *crowd) goesOnWithoutFailure(n int) {
+	c.w.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		failed := c.failures()
+		c.goesOn(n)
+		if c.failures() == failed {
+			return
+		}
+		require.True(c.w.t, time.Now().Before(deadline), "failures go on")
+	}
+}
+
 // verify stops the crowd and looks for all that was acknowledged to it.
 func (c *crowd) verify(p *process) {
 	t := c.w.t
