@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -250,6 +252,28 @@ func TestAPageKeepsWhatIsNotTheBenchs(t *testing.T) {
 	require.Equal(t, "before\n"+pageBegin+"new\n"+pageEnd+"\nafter\n", page)
 	_, err = spliced("no marks", "new")
 	require.Error(t, err)
+}
+
+// What a part alone has measured, and the command that measures it again.
+func TestAPartAloneWritesItsContests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	require.NoError(t, os.WriteFile(page, []byte("before\n"+pageBegin+pageEnd+"after\n"), 0o600))
+	sample := Sample{Requests: 3000, Seconds: 2, CPU: map[string]float64{serverCPU: 0.12, redisCPU: 0.03}}
+	r := &Result{Plan: "full", Contests: []Contest{{Name: "poll_scale", Connections: 192, Sides: []string{"one process"},
+		Rounds: []map[string]Sample{{"one process": sample}}}}}
+	require.NoError(t, r.write(options{dir: dir, page: page, only: "scale"}))
+	b, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(b), "\n| poll, thirty rooms | 192 | one process | 1500 (1500 to 1500) | 40 | 10 | 0 | 0 |\n")
+	require.Contains(t, string(b), "`make bench ARGS=\"-only scale\"`")
+	for _, f := range forms {
+		require.NotContains(t, string(b), f.name)
+	}
+	plots, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	require.NoError(t, err)
+	require.Empty(t, plots, "they are of the whole")
 }
 
 func TestUnknownCommandsAreRefused(t *testing.T) {
