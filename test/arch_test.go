@@ -58,9 +58,10 @@ var layers = []struct {
 	{"migrations", []string{"internal/pooler"}},
 	{"internal/cli", []string{"api/problem", "api/spec", "draw", "internal/config", "room"}},
 	{"internal/breaker", nil},
+	{"internal/child", nil},
 	{"internal/clientip", nil},
 	{"internal/config", []string{"ratelimit"}},
-	{"internal/devstack", nil},
+	{"internal/devstack", []string{"internal/child"}},
 	{"internal/doctor", []string{"admin", "credential", "internal/config", "internal/pooler", "migrations", "outbox", "queue", "queue/redisstore", "room", "room/pgstore"}}, // looks into everything
 	{"internal/load", []string{"api/spec", "queue"}},
 	{"internal/pooler", nil},
@@ -68,7 +69,7 @@ var layers = []struct {
 	{"internal/sim", []string{"queue", "scheduler/controller"}},
 	{"internal/telemetry", nil},
 	{"cmd/linekeeper", []string{"all"}}, // the only wiring
-	{"test/harness", []string{"internal/devstack", "migrations"}},
+	{"test/harness", []string{"internal/child", "internal/devstack", "migrations"}},
 	{"test/contract", []string{"api/problem", "api/spec"}},
 	{"test/...", []string{"all", "tests"}},
 }

@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/linekeeper/linekeeper/internal/child"
 )
 
 const (
@@ -45,7 +46,7 @@ type Proc struct {
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
-	done chan struct{}
+	done <-chan struct{}
 	from int64 // where the present run begins in the log
 }
 
@@ -81,8 +82,6 @@ func (p *Proc) startOnce(ctx context.Context) error {
 	return fmt.Errorf("start %s on %s: %w\n%s", p.part, p.Addr, err, p.thisRun())
 }
 
-// spawn forks the server on a thread that lives as long as the server does:
-// Linux ends a child with the *thread* that forked it.
 func (p *Proc) spawn() error {
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -91,22 +90,13 @@ func (p *Proc) spawn() error {
 	defer out.Close()
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, out, out
-	cmd.SysProcAttr, cmd.Env = attributes(p.cred), append(cmd.Environ(), p.env...)
-	done, started := make(chan struct{}), make(chan error, 1)
+	cmd.SysProcAttr, cmd.Env = &syscall.SysProcAttr{Credential: p.cred}, append(cmd.Environ(), p.env...)
 	st, err := out.Stat()
 	if err != nil {
 		return err
 	}
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is in its log
-		}
-		close(done)
-	}()
-	if err := <-started; err != nil {
+	done, err := child.Start(cmd)
+	if err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -12,12 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes put the server in a process group of its own, so that Ctrl-C in
-// the terminal reaches us and not the server, and end it with its parent.
-func attributes(cred *syscall.Credential) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: cred}
-}
-
 // children are the processes whose parent is pid. /proc is read by hand: a bare
 // system has no ps.
 func children(pid int) []int {

@@ -6,15 +6,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// attributes put the server in a process group of its own, so that Ctrl-C in
-// the terminal reaches us and not the server. Nothing here ends a child with
-// its parent: Close does, or the next start finds it by its pid file.
-func attributes(cred *syscall.Credential) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Credential: cred}
-}
 
 // children are the processes whose parent is pid.
 func children(pid int) []int {

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/linekeeper/linekeeper/test/fault"
@@ -91,7 +88,7 @@ func (w *world) capture(ctx context.Context, request []byte) (canned, error) {
 // tuning is how the product's runtime collects garbage and how many threads it
 // has, as the environment of another process.
 func (w *world) tuning(ctx context.Context) ([]string, error) {
-	text, err := metrics(ctx, w.product)
+	text, err := w.product.Metrics(ctx, http.DefaultClient)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +96,7 @@ func (w *world) tuning(ctx context.Context) ([]string, error) {
 	for metric, variable := range map[string]string{
 		"go_gc_gogc_percent": "GOGC", "go_gc_gomemlimit_bytes": "GOMEMLIMIT", "go_sched_gomaxprocs_threads": "GOMAXPROCS",
 	} {
-		v, err := valueOf(text, metric)
+		v, err := text.Value(metric)
 		if err != nil {
 			return nil, err
 		}
@@ -108,32 +105,6 @@ func (w *world) tuning(ctx context.Context) ([]string, error) {
 		}
 	}
 	return env, nil
-}
-
-func metrics(ctx context.Context, p *fault.Process) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Admin+"/metrics", nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = errors.New("metrics: " + resp.Status)
-	}
-	return string(b), err
-}
-
-func valueOf(text, name string) (float64, error) {
-	_, rest, found := strings.Cut("\n"+text, "\n"+name+" ")
-	if !found {
-		return 0, fmt.Errorf("no metric %s", name)
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	return strconv.ParseFloat(line, 64)
 }
 
 // Allocs is what a poll allocates, over all goroutines of a process.
@@ -145,11 +116,11 @@ type Allocs struct {
 func (w *world) mallocs(ctx context.Context) (Allocs, error) {
 	var counts [2]float64
 	for i, p := range []*fault.Process{w.product, w.others["plain"]} {
-		text, err := metrics(ctx, p)
+		text, err := p.Metrics(ctx, http.DefaultClient)
 		if err != nil {
 			return Allocs{}, err
 		}
-		if counts[i], err = valueOf(text, "go_memstats_mallocs_total"); err != nil {
+		if counts[i], err = text.Value("go_memstats_mallocs_total"); err != nil {
 			return Allocs{}, err
 		}
 	}

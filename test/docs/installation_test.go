@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/linekeeper/linekeeper/internal/child"
 	"github.com/linekeeper/linekeeper/test/harness"
 )
 
@@ -127,40 +127,32 @@ func installOn(t *testing.T, redis, database string) *installation {
 	return in
 }
 
-// child is one run of a program.
-type child struct {
+// program is one run of one.
+type program struct {
 	t        *testing.T
 	cmd      *exec.Cmd
-	out, err *harness.Output
-	done     chan struct{} // closed when it has ended and all output is here
+	out, err *child.Output
+	done     <-chan struct{} // closed when it has ended and all output is here
 }
 
 // start runs a program of the installation. What is left of it at the end of the
 // test is ended.
-func (in *installation) start(name string, args ...string) *child {
+func (in *installation) start(name string, args ...string) *program {
 	in.t.Helper()
-	c := &child{t: in.t, cmd: exec.Command(name, args...), out: &harness.Output{}, err: &harness.Output{}, done: make(chan struct{})}
+	p := &program{t: in.t, cmd: exec.Command(name, args...), out: &child.Output{}, err: &child.Output{}}
 	if !strings.Contains(name, "/") {
-		c.cmd.Path, c.cmd.Err = lookPath(in.env["PATH"], name), nil
+		p.cmd.Path, p.cmd.Err = lookPath(in.env["PATH"], name), nil
 	}
-	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr, c.cmd.SysProcAttr = in.dir, c.out, c.err, attributes()
-	c.cmd.WaitDelay = 5 * time.Second
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = in.dir, p.out, p.err
+	p.cmd.WaitDelay = 5 * time.Second
 	for name, value := range in.env {
-		c.cmd.Env = append(c.cmd.Env, name+"="+value)
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // Linux ends a child with the thread that forked it
-		err := c.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = c.cmd.Wait() // code tells how it ended
-		}
-		close(c.done)
-	}()
-	require.NoError(in.t, <-started)
-	in.t.Cleanup(c.stop)
-	return c
+	var err error
+	p.done, err = child.Start(p.cmd)
+	require.NoError(in.t, err)
+	in.t.Cleanup(p.stop)
+	return p
 }
 
 func lookPath(path, name string) string {
@@ -173,69 +165,69 @@ func lookPath(path, name string) string {
 }
 
 // signal reaches the program and all that it runs, as Ctrl-C does.
-func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.cmd.Process.Pid, s) }
+func (p *program) signal(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
 
 // stop asks the program to end, and sees that it does.
-func (c *child) stop() {
-	c.signal(syscall.SIGTERM)
+func (p *program) stop() {
+	p.signal(syscall.SIGTERM)
 	select {
-	case <-c.done:
+	case <-p.done:
 	case <-time.After(patience):
-		c.signal(syscall.SIGKILL)
-		c.t.Errorf("%v does not end on SIGTERM:\n%s", c.cmd.Args, c.err)
+		p.signal(syscall.SIGKILL)
+		p.t.Errorf("%v does not end on SIGTERM:\n%s", p.cmd.Args, p.err)
 	}
-	if c.t.Failed() && slices.Contains(c.cmd.Args, "serve") {
-		c.t.Logf("%v has said:\n%s%.6000s", c.cmd.Args, c.out, c.err.String()[max(0, len(c.err.String())-6000):])
+	if p.t.Failed() && slices.Contains(p.cmd.Args, "serve") {
+		p.t.Logf("%v has said:\n%s%.6000s", p.cmd.Args, p.out, p.err.String()[max(0, len(p.err.String())-6000):])
 	}
 }
 
 // ended waits for the end and returns the exit code.
-func (c *child) ended() int {
-	c.t.Helper()
+func (p *program) ended() int {
+	p.t.Helper()
 	select {
-	case <-c.done:
+	case <-p.done:
 	case <-time.After(patience):
-		c.t.Fatalf("%v has not ended:\n%s%s", c.cmd.Args, c.out, c.err)
+		p.t.Fatalf("%v has not ended:\n%s%s", p.cmd.Args, p.out, p.err)
 	}
-	return c.cmd.ProcessState.ExitCode()
+	return p.cmd.ProcessState.ExitCode()
 }
 
 // run runs linekeeper to its end, which must be a good one.
 func (in *installation) run(args ...string) string {
 	in.t.Helper()
-	c := in.start("linekeeper", args...)
-	require.Zero(in.t, c.ended(), "linekeeper %v: %s%s", args, c.out, c.err)
-	return c.out.String()
+	p := in.start("linekeeper", args...)
+	require.Zero(in.t, p.ended(), "linekeeper %v: %s%s", args, p.out, p.err)
+	return p.out.String()
 }
 
 // script runs a block of sh to its end, which must be a good one.
 func (in *installation) script(block string) string {
 	in.t.Helper()
-	c := in.start("sh", "-e", "-c", block)
-	require.Zero(in.t, c.ended(), "%s\n%s%s", block, c.out, c.err)
-	return c.out.String()
+	p := in.start("sh", "-e", "-c", block)
+	require.Zero(in.t, p.ended(), "%s\n%s%s", block, p.out, p.err)
+	return p.out.String()
 }
 
 // serve starts a serving process; opening waits until one serves.
-func (in *installation) serve() *child {
+func (in *installation) serve() *program {
 	in.t.Helper()
-	c := in.start("linekeeper", "serve")
-	in.opening(c)
-	return c
+	p := in.start("linekeeper", "serve")
+	in.opening(p)
+	return p
 }
 
-// opening waits until the process that c is, or runs, serves and is ready, and
+// opening waits until the process that p is, or runs, serves and is ready, and
 // notes where.
-func (in *installation) opening(c *child) {
+func (in *installation) opening(p *program) {
 	in.t.Helper()
 	in.api = ""
 	harness.Eventually(in.t, patience, "the process serves", func() bool {
 		select {
-		case <-c.done:
-			in.t.Fatalf("it has ended instead of serving:\n%s%s", c.out, c.err)
+		case <-p.done:
+			in.t.Fatalf("it has ended instead of serving:\n%s%s", p.out, p.err)
 		default:
 		}
-		for line := range strings.Lines(c.err.String()) {
+		for line := range strings.Lines(p.err.String()) {
 			var said struct{ Msg, Public, Admin string }
 			if json.Unmarshal([]byte(line), &said) == nil && said.Msg == "serving" {
 				in.api, in.admin = "http://"+said.Public, "http://"+said.Admin

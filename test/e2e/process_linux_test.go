@@ -6,14 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// attributes put a process in a group of its own, so that Ctrl-C reaches the
-// test binary first, and end it with the test binary however that dies.
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
 
 // processes maps every process of the machine that has not ended to its parent.
 func processes() map[int]int {

@@ -6,12 +6,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// attributes put a process in a group of its own, so that Ctrl-C reaches the
-// test binary first.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // processes maps every process of the machine that has not ended to its parent.
 func processes() map[int]int {

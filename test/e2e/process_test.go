@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/linekeeper/linekeeper/internal/child"
 	"github.com/linekeeper/linekeeper/test/harness"
 )
 
@@ -21,8 +21,8 @@ import (
 type process struct {
 	t        testing.TB
 	cmd      *exec.Cmd
-	out, err *harness.Output
-	done     chan struct{} // closed when it has ended and all output is here
+	out, err *child.Output
+	done     <-chan struct{} // closed when it has ended and all output is here
 
 	// The base URLs, once it serves.
 	public, admin string
@@ -36,8 +36,8 @@ type process struct {
 func launch(t testing.TB, dir string, settings []string, args ...string) *process {
 	t.Helper()
 	noteSources()
-	p := &process{t: t, cmd: exec.Command(binary, args...), out: &harness.Output{}, err: &harness.Output{}, done: make(chan struct{})}
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = dir, p.out, p.err, attributes()
+	p := &process{t: t, cmd: exec.Command(binary, args...), out: &child.Output{}, err: &child.Output{}}
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, p.out, p.err
 	p.cmd.WaitDelay = 5 * time.Second
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "LINEKEEPER_") {
@@ -45,25 +45,11 @@ func launch(t testing.TB, dir string, settings []string, args ...string) *proces
 		}
 	}
 	p.cmd.Env = append(p.cmd.Env, settings...)
-	require.NoError(t, p.spawn())
+	var err error
+	p.done, err = child.Start(p.cmd)
+	require.NoError(t, err)
 	t.Cleanup(p.finish)
 	return p
-}
-
-// spawn forks on a thread that lives as long as the process does: Linux ends a
-// child with the *thread* that forked it.
-func (p *process) spawn() error {
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // exitCode tells how it ended
-		}
-		close(p.done)
-	}()
-	return <-started
 }
 
 // tool runs the binary to its end and returns its exit code and what it said.

@@ -1,18 +1,17 @@
 package fault
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/linekeeper/linekeeper/internal/child"
 )
 
 // Process is one run of the product's binary, to be stopped, continued and
@@ -22,28 +21,15 @@ type Process struct {
 	Public, Admin string
 
 	cmd  *exec.Cmd
-	out  output
-	done chan struct{}
-}
-
-// output is what a process has written so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
+	out  child.Output
+	done <-chan struct{}
 }
 
 // StartProcess runs binary with these settings, NAME=value, and no other
 // LINEKEEPER_ ones.
 func StartProcess(binary string, settings []string, args ...string) (*Process, error) {
-	p := &Process{cmd: exec.Command(binary, args...), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = &p.out, &p.out, attributes()
+	p := &Process{cmd: exec.Command(binary, args...)}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	p.cmd.WaitDelay = 5 * time.Second
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "LINEKEEPER_") {
@@ -51,18 +37,8 @@ func StartProcess(binary string, settings []string, args ...string) (*Process, e
 		}
 	}
 	p.cmd.Env = append(p.cmd.Env, settings...)
-	started := make(chan error, 1)
-	go func() {
-		// Never unlocked: Linux ends a child with the *thread* that forked it.
-		runtime.LockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // ExitCode tells how it ended
-		}
-		close(p.done)
-	}()
-	if err := <-started; err != nil {
+	var err error
+	if p.done, err = child.Start(p.cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", binary, err)
 	}
 	return p, nil
@@ -140,11 +116,7 @@ func (p *Process) ExitCode() int {
 }
 
 // Said is all that the process has written.
-func (p *Process) Said() string {
-	p.out.mu.Lock()
-	defer p.out.mu.Unlock()
-	return p.out.text.String()
-}
+func (p *Process) Said() string { return p.out.String() }
 
 // Tail is the end of it, for messages.
 func (p *Process) Tail() string {

@@ -5,14 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// attributes put a process in a group of its own, so that Ctrl-C reaches the
-// tests first, and end it with them however they end.
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
 
 // Halted tells whether the process stands still: by Stop, or because it has
 // stopped itself at a failpoint.

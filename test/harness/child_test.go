@@ -19,7 +19,7 @@ import (
 
 const childEnv, reportEnv = "HARNESS_CHILD", "HARNESS_REPORT"
 
-func child(test string, env ...string) *exec.Cmd {
+func itself(test string, env ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
 	cmd.Env = append(append(os.Environ(), childEnv+"=1"), env...)
 	return cmd
@@ -30,7 +30,7 @@ func isChild() bool { return os.Getenv(childEnv) != "" }
 func TestMissingPartSkipsButFailsInCI(t *testing.T) {
 	t.Parallel()
 	for ci, want := range map[string]string{"": "--- SKIP", "true": "--- FAIL"} {
-		out, _ := child("TestChildMissesAPart", "CI="+ci).CombinedOutput()
+		out, _ := itself("TestChildMissesAPart", "CI="+ci).CombinedOutput()
 		require.Contains(t, string(out), want, "with CI=%q", ci)
 		require.Contains(t, string(out), MissingPart)
 	}
@@ -50,7 +50,7 @@ func TestKilledTestBinaryLeavesNothing(t *testing.T) {
 		must(t, err)
 	}
 	report := filepath.Join(t.TempDir(), "report")
-	cmd := child("TestChildStartsServersAndHangs", reportEnv+"="+report)
+	cmd := itself("TestChildStartsServersAndHangs", reportEnv+"="+report)
 	require.NoError(t, cmd.Start())
 	var said []string
 	Eventually(t, 30*time.Second, "the child's servers are up", func() bool {

@@ -12,10 +12,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/linekeeper/linekeeper/internal/devstack"
@@ -81,18 +82,10 @@ func (a *Authority) issue(c *x509.Certificate) (certFile, keyFile string, key *e
 func SecureRedis(t testing.TB, a *Authority) (addr string) {
 	t.Helper()
 	cert, key := a.Issue("redis")
-	port := freePort(t)
-	RedisServer(t, "--tls-port", strconv.Itoa(port), "--tls-cert-file", cert, "--tls-key-file", key,
+	port := FreePorts(t, 1)[0]
+	RedisServer(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key,
 		"--tls-ca-cert-file", a.File, "--tls-auth-clients", "yes")
-	return fmt.Sprint("127.0.0.1:", port)
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return "127.0.0.1:" + port
 }
 
 // SecurePostgres makes a server speak TLS, with a certificate of a's. The files are
@@ -110,4 +103,13 @@ func SecurePostgres(t testing.TB, p *devstack.Postgres, a *Authority) {
 	for _, sql := range []string{"ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()"} {
 		require.NoError(t, p.Exec(t.Context(), "postgres", sql))
 	}
+	// It has been told to, which is all that the answer says.
+	secure := strings.Replace(p.DSN("postgres"), "sslmode=disable", "sslmode=require", 1)
+	Eventually(t, time.Minute, "Postgres speaks TLS", func() bool {
+		c, err := pgx.Connect(t.Context(), secure)
+		if err == nil {
+			_ = c.Close(t.Context())
+		}
+		return err == nil
+	})
 }

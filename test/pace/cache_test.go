@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,13 +26,8 @@ func TestACacheAsksOnceASecondHoweverManyAskIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts a process")
 	}
-	path, err := exec.LookPath("nginx")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip(harness.MissingPart + "nginx")
-	}
-	require.NoError(t, err)
 	s := serve(t, 1, "LINEKEEPER_CORS_ORIGINS=https://shop.example")
-	cache := s.cache(t, path)
+	cache := s.cache(t)
 
 	before, began := s.asked(t), time.Now()
 	var g errgroup.Group
@@ -79,9 +71,9 @@ var statusCount = regexp.MustCompile(`(?m)^linekeeper_http_request_seconds_count
 // asked is how often the process has answered with a status.
 func (s *server) asked(t *testing.T) int {
 	t.Helper()
-	text, err := s.metrics(t.Context())
+	text, err := s.Metrics(t.Context(), http.DefaultClient)
 	require.NoError(t, err)
-	m := statusCount.FindStringSubmatch(text)
+	m := statusCount.FindStringSubmatch(string(text))
 	require.NotNil(t, m, "no count of the status in %s", text)
 	n, err := strconv.Atoi(m[1])
 	require.NoError(t, err)
@@ -89,53 +81,23 @@ func (s *server) asked(t *testing.T) int {
 }
 
 // cache runs nginx as docs/pace.md has it, but for names and ports.
-func (s *server) cache(t *testing.T, nginx string) (base string) {
+func (s *server) cache(t *testing.T) (base string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/pace.md")
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?ms)^```nginx\n(.*?)^```$").FindStringSubmatch(string(page))
 	require.NotNil(t, block, "docs/pace.md has no block for nginx")
-	dir, port := t.TempDir(), freePort(t)
-	text := block[1]
-	for old, its := range map[string]string{"/var/cache/nginx/rooms": filepath.Join(dir, "rooms"), "listen 8080;": "listen 127.0.0.1:" + port + ";"} {
-		require.Contains(t, text, old)
-		text = strings.ReplaceAll(text, old, its)
-	}
-	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		text += fmt.Sprintf("%s_temp_path %s;\n", kind, filepath.Join(dir, kind))
-	}
-	conf := fmt.Sprintf("events {}\nerror_log %s/error.log;\nhttp {\naccess_log off;\nupstream linekeeper { server %s; }\n%s}\n", dir, s.public, text)
-	file := filepath.Join(dir, "nginx.conf")
-	require.NoError(t, os.WriteFile(file, []byte(conf), 0o600))
-	cmd := exec.Command(nginx, "-c", file, "-p", dir, "-g", "daemon off; master_process off; pid nginx.pid;")
-	cmd.SysProcAttr = attributes()
-	started, ended := make(chan error, 1), make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // as in launch
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
+	base, _ = harness.Nginx(t, func(address, dir string) string {
+		text := block[1]
+		for old, its := range map[string]string{"/var/cache/nginx/rooms": filepath.Join(dir, "rooms"), "listen 8080;": "listen " + address + ";"} {
+			require.Contains(t, text, old)
+			text = strings.ReplaceAll(text, old, its)
 		}
-		close(ended)
-	}()
-	require.NoError(t, <-started)
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
+		return fmt.Sprintf("events {}\nerror_log %s/error.log;\nhttp {\naccess_log off;\nupstream linekeeper { server %s; }\n%s}\n",
+			dir, strings.TrimPrefix(s.Public, "http://"), text)
 	})
-	harness.Eventually(t, time.Minute, "nginx listens", func() bool {
-		return status(t.Context(), "http://127.0.0.1:"+port+"/v1/rooms/"+roomName) == nil
+	harness.Eventually(t, time.Minute, "the cache answers", func() bool {
+		return status(t.Context(), base+"/v1/rooms/"+roomName) == nil
 	})
-	return "http://127.0.0.1:" + port
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	return base
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/textproto"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,7 +130,7 @@ func (q *queued) take() (d due, ok bool) {
 
 // connection polls for whoever is due.
 func (p *pollers) connection(ctx context.Context) error {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.server.public)
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(p.server.Public, "http://"))
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func TestRollingRestartBehindNginxLosesNoRequest(t *testing.T) {
 	}
 	_, url := ownRedis(t)
 	s := openShop(t, url, harness.DSN(t), func(r *room.Settings) { r.BatchSize, r.IntervalMs, r.PickupTTLSeconds = 50, 200, 120 })
-	ports := freePorts(t, 3)
+	ports := harness.FreePorts(t, 3)
 	startOn := func(port string) *fault.Process {
 		return s.start("LINEKEEPER_LISTEN=127.0.0.1:"+port, "LINEKEEPER_SHUTDOWN_DELAY="+delay)
 	}

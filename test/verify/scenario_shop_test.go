@@ -5,7 +5,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -315,21 +314,13 @@ func (s *shop) metric(series string) (sum float64) {
 	return sum
 }
 
+// metricOf is 0 for a series that the process does not have: of labels not met yet.
 func metricOf(t testing.TB, client *http.Client, p *fault.Process, series string) float64 {
 	t.Helper()
-	resp, err := client.Get(p.Admin + "/metrics")
+	text, err := p.Metrics(t.Context(), client)
 	require.NoError(t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	for line := range strings.Lines(string(body)) {
-		if rest, ok := strings.CutPrefix(line, series+" "); ok {
-			v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-			require.NoError(t, err)
-			return v
-		}
-	}
-	return 0
+	v, _ := text.Value(series)
+	return v
 }
 
 // logged is how often the processes have said this.
